@@ -184,19 +184,35 @@ def test_in_a_process_of_its_own(place: Path) -> None:
     assert (done.returncode, done.stdout) == (3, "") and "standard input, line 3, age" in done.stderr
 
 
-CLOSED = "run, open_output, find_sources: sys.stdin/stdout is None when closed: AttributeError (70)"
-
-
 @pytest.mark.parametrize(
     ("line", "code"),
     [
         ("$T convert in.ndjson -s s.toml -o o.ndjson >&-", 0),
         ("$T convert in.ndjson -s s.toml -o - >&-", 4),
         ("$T convert - -s s.toml -o o.ndjson <&-", 4),
+        # A log that is lost changes nothing.
+        ("$T convert in.ndjson -s s.toml -o o.ndjson 2>&-", 0),
+        ("$T convert in.ndjson -s s.toml -o o.ndjson 2>/dev/full", 0),
+        ("$T convert bad.ndjson -s s.toml -o o.ndjson 2>/dev/full", 3),
+        ("$T convert bad.ndjson -s s.toml -o o.ndjson 2>&- >&- <&-", 3),
+        ("$T convert bad.ndjson -s s.toml -o o.ndjson --json >/dev/full", 3),
+        # Nor does who stops reading it; a result that is lost is a failure to write.
+        ("($T convert in.ndjson -s s.toml -o o.ndjson 2>&1 >/dev/null; echo $? >&3) 3>code | true", 0),
+        ("($T convert bad.ndjson -s s.toml -o o.ndjson 2>&1; echo $? >&3) 3>code | true", 3),
+        ("($T verify in.ndjson -s s.toml -k 2 -m 1; echo $? >&3) 3>code | true", 4),
+        ("$T verify in.ndjson -s s.toml -k 2 -m 1 -n 0 2>&-", 1),
+        ("$T verify in.ndjson -s s.toml -k 2 -m 1 -n 0 >/dev/full", 4),
     ],
 )
 def test_closed_streams(line: str, code: int, place: Path) -> None:
-    assert shell(line, place).returncode == code
+    done = shell(line, place)
+    assert (int((place / "code").read_text()) if "3>code" in line else done.returncode) == code
+
+
+def test_what_fails_beside_a_release(place: Path) -> None:
+    (place / "full.html").symlink_to("/dev/full")
+    done = shell("$T anonymize in.ndjson -s s.toml -k 1 -m 1 -n 0 -o o.ndjson --html full.html", place)
+    assert done.returncode == 4 and "The output is complete: o.ndjson" in done.stderr and (place / "o.ndjson").exists()
 
 
 def test_result_on_a_full_device(place: Path) -> None:

@@ -18,6 +18,7 @@ from treeanon.cli.checks import (
     refuse_hierarchies,
     refuse_own_input,
     refuse_two_on_stdout,
+    write_solution_of,
 )
 from treeanon.cli.html_page import PageRequest, check_page, page_options, write_page_of
 from treeanon.cli.options import (
@@ -188,8 +189,7 @@ def anonymize_trees(request: CommandRequest) -> None:
     jobs = request.reading["jobs"]
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=request.force, seed=request.seed, jobs=jobs, progress=progress)
-    if solution is not None:
-        release.write_solution(solution, force=request.force)
+    write_solution_of(release, request)
     mined = ml2(forest, release.forest, release.kept) if request.mining else None
     notes = merged_notes(request.schema, release.solution.objects, wanted.why_merged)
     # Nobody is told of it: then it need not be measured.
@@ -223,8 +223,7 @@ def anonymize_table(request: CommandRequest) -> None:
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfill_table(wanted, table, seed=request.seed, progress=progress)
         release.write(output, format=form, force=request.force, seed=request.seed, progress=progress)
-    if request.solution is not None:
-        release.write_solution(request.solution, force=request.force)
+    write_solution_of(release, request)
     say(table_release_summary(release, output, request.solution), quiet=quiet)
     write_page_of(request, release, table)
     print_result({**release.as_dict(), "output": output}, as_json=request.as_json)

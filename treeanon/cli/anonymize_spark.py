@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.checks import check_extra_output, refuse_hierarchies
+from treeanon.cli.checks import check_extra_output, refuse_hierarchies, write_solution_of
 from treeanon.cli.printing import Bar, print_result, progress_bar, say
 from treeanon.cli.request import CommandRequest
 from treeanon.cli.summaries import merged_notes, release_summary, table_release_summary
@@ -125,8 +125,7 @@ def _rows(request: CommandRequest, engine: EngineRequest) -> None:
     work = engine_named(engine.name)
     with _notifying(quiet) as notify:
         release = work.publish_rows(_job(request, engine), wanted, notify)
-    if request.solution is not None:
-        release.write_solution(request.solution, force=request.force)
+    write_solution_of(release, request)
     say(table_release_summary(release, request.output, request.solution), quiet=quiet)
     print_result({**release.as_dict(), "engine": engine.name, "output": request.output}, as_json=request.as_json)
 
@@ -144,8 +143,7 @@ def _trees(request: CommandRequest, engine: EngineRequest) -> None:
         published = work.publish(_job(request, engine), wanted, notify)
     why = wanted.why_merged or f"engine {engine.name} knows merged trees alone"
     notes = merged_notes(request.schema, published.solution.objects, why)
-    if request.solution is not None:
-        published.write_solution(request.solution, force=request.force)
+    write_solution_of(published, request)
     say(
         release_summary(published, request.output, request.solution, notes=notes) + "\n\n" + _searched(published),
         quiet=quiet,

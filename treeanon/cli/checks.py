@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import click
 
+from treeanon.cli.printing import say
+
 if TYPE_CHECKING:
+    from treeanon.cli.request import CommandRequest
     from treeanon.formats import Format
     from treeanon.schema import ClassSpec, Schema
+
+
+class WithSolution(Protocol):
+    """A release whose solution can be written."""
+
+    def write_solution(self, target: str, *, force: bool = False) -> None:
+        """Write the solution to a file."""
 
 
 def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
@@ -100,6 +111,25 @@ def check_extra_output(path: str | None, output: str, *, force: bool, option: st
     refuse_existing(path, force=force)
 
 
+@contextmanager
+def beside(output: str) -> Iterator[None]:
+    """Say where what goes beside an output fails that the output itself is there and complete."""
+    try:
+        yield
+    except Exception:
+        from treeanon.io.relational.urls import shown
+
+        say(f"The output is complete: {shown(output)}; only what goes beside it failed", quiet=False)
+        raise
+
+
+def write_solution_of(release: WithSolution, request: CommandRequest) -> None:
+    """Write the solution of a release, if it is requested."""
+    if request.solution is not None:
+        with beside(request.output):
+            release.write_solution(request.solution, force=request.force)
+
+
 class _Announcement:
     """Prints once in a command that kernels are being compiled."""
 
@@ -140,8 +170,8 @@ def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
         raise click.UsageError("--json and --output - would both write to standard output; choose one")
 
 
-def write_schema(schema: Schema, source: str, target: str, *, force: bool) -> None:
-    """Write a schema, with the paths of its hierarchy files relative to its new place."""
+def write_schema(schema: Schema, source: str, target: str, output: str, *, force: bool) -> None:
+    """Write the schema of an output, with the paths of its hierarchy files relative to its new place."""
     from treeanon.hierarchy import with_files
     from treeanon.io.output import open_output
     from treeanon.schema.dump import dump_schema
@@ -153,5 +183,5 @@ def write_schema(schema: Schema, source: str, target: str, *, force: bool) -> No
         return replace(spec, hierarchy_source=cast("str | Mapping[str, object] | None", found))
 
     text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
-    with open_output(target, force=force) as stream:
+    with beside(output), open_output(target, force=force) as stream:
         stream.write(text.encode())

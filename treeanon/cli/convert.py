@@ -82,7 +82,7 @@ def command(
         write(forest, output, format=form.name, force=force, seed=seed, progress=progress)
     if schema_out is not None:
         target = for_trees(forest.schema, form.name) if form.names_classes else forest.schema.for_format(form.name)
-        write_schema(target, loaded.source, schema_out, force=force)
+        write_schema(target, loaded.source, schema_out, output, force=force)
     assert forest.report is not None
     counts: dict[str, Any] = {"records": len(forest), "nodes": forest.nodes, **forest.report.as_dict()}
     objects = objects_kept(forest, forest)

@@ -83,7 +83,7 @@ def command(
     table = flatten(forest, reductions)
     write_table(table, output, format=form, delimiter=forest.schema.input.delimiter, force=force, seed=seed)
     if schema_out is not None:
-        write_schema(table_schema(table, form), loaded.source, schema_out, force=force)
+        write_schema(table_schema(table, form), loaded.source, schema_out, output, force=force)
     counts = _counts(table, reductions)
     say(_summary(counts, output), quiet=quiet)
     print_result(counts, as_json=as_json)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from treeanon.cli.checks import check_extra_output, refuse_hierarchies
+from treeanon.cli.checks import beside, check_extra_output, refuse_hierarchies
 from treeanon.cli.printing import printable, progress_bar, say
 
 if TYPE_CHECKING:
@@ -70,18 +70,21 @@ def check_page(request: CommandRequest) -> None:
 
 def write_page_of(request: CommandRequest, release: AnyRelease, data: Forest | Table) -> None:
     """Write the page about a release of these data, if one is requested."""
-    page = request.page
-    if page.target is None:
-        return
+    if request.page.target is not None:
+        with beside(request.output):
+            _write_page(request, request.page.target, release, data)
+
+
+def _write_page(request: CommandRequest, target: str, release: AnyRelease, data: Forest | Table) -> None:
     from treeanon.reports.page.page import write_page
 
-    if page.audience == "public":
-        write_page(release, page.target, force=request.force, seed=request.seed)
-        say(f"Report for the public written to {printable(page.target)}", quiet=request.quiet)
+    if request.page.audience == "public":
+        write_page(release, target, force=request.force, seed=request.seed)
+        say(f"Report for the public written to {printable(target)}", quiet=request.quiet)
         return
     shown = _originals(request, release, data)
-    write_page(release, page.target, force=request.force, audience="internal", **shown)
-    say(f"Report with ORIGINAL data written to {printable(page.target)}; not for publishing", quiet=request.quiet)
+    write_page(release, target, force=request.force, audience="internal", **shown)
+    say(f"Report with ORIGINAL data written to {printable(target)}; not for publishing", quiet=request.quiet)
 
 
 def _originals(request: CommandRequest, release: AnyRelease, data: Forest | Table) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from types import FrameType
 import click
 
 from treeanon import __version__
+from treeanon.cli.streams import LOST, finish_output, guard_streams
 
 COMMANDS = {
     "algorithms": "List the search algorithms, or describe one with its parameters.",
@@ -78,7 +79,7 @@ def main() -> None:
     Start with `treeanon demo`, or with `treeanon init YOUR-FILE`.
 
     Exit codes: 0 success; 1 the guarantee does not hold or cannot be reached; 2 invalid usage, schema or hierarchy;
-    3 invalid data; 4 a file cannot be read or written.
+    3 invalid data; 4 a file cannot be read or written; 70 an error of the program itself.
 
     Shell completion: eval "$(_TREEANON_COMPLETE=bash_source treeanon)" (or zsh_source, fish_source).
     """
@@ -132,32 +133,35 @@ def _run() -> None:
     signal.signal(signal.SIGTERM, _interrupted)
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, _interrupted)
+    guard_streams()
+    code = _code_of_main()
+    lost = finish_output()
+    # What went wrong before is the better answer, but no verdict counts that nobody could read.
+    sys.exit(report(lost) if lost is not None and code in (0, 1) else code)
+
+
+def _code_of_main() -> int:
+    """Run the command and report its error, if there is one; return the exit code."""
     try:
         result = main.main(standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        sys.exit(result if isinstance(result, int) else 0)
+        return result if isinstance(result, int) else 0
     except click.exceptions.Abort:
         _say_interrupted()
-        sys.exit(130)
+        return 130
     except click.ClickException as problem:
         from treeanon.io.relational.urls import without_secrets
 
         vars(problem)["message"] = without_secrets(problem.message)
         problem.show()
-        sys.exit(problem.exit_code)
+        return problem.exit_code
     except OSError as problem:
-        # Errors of files name the file where it is used; this is standard output.
         if problem.errno is None:
-            sys.exit(report(problem))
-        if not isinstance(problem, BrokenPipeError):
-            _say(f"error: standard output: {problem.strerror}")
-        with contextlib.suppress(OSError, AttributeError):
-            # The rest of the buffer must not fail again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(4)
+            return report(problem)
+        # Errors of files name the file where it is used; this is standard output.
+        _say(f"error: {LOST}: {problem.strerror}")
+        return 4
     except Exception as problem:
-        sys.exit(report(problem))
+        return report(problem)
 
 
 def _signal_behind(problem: BaseException | None) -> int | None:
