@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from itertools import combinations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from treeanon.schema import FieldPath, Predicate, RecordPath, Step, parse_path, parse_record
-from treeanon.schema.paths import PathError
+from treeanon.schema.paths import MOST_STEPS, PathError, disagreement, may_read_one, pairs_to_compare
 
 NAMES = st.one_of(
     st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_:-]{0,6}", fullmatch=True),
@@ -131,3 +133,34 @@ def test_record_paths(text: str, slashed: bool, names: tuple[str, ...], repeated
 def test_a_record_path_ends_at_one_array_or_element(text: str, slashed: bool) -> None:
     with pytest.raises(PathError):
         parse_record(text, slashed=slashed)
+
+
+@pytest.mark.parametrize("slashed", [False, True])
+def test_the_longest_path(slashed: bool) -> None:
+    steps = ["a[]"] * MOST_STEPS
+    joint = "/" if slashed else "."
+    assert len(parse_path(joint.join(steps), slashed=slashed).steps) == MOST_STEPS
+    with pytest.raises(PathError, match="more than 256 steps"):
+        parse_path(joint.join([*steps, "a"]), slashed=slashed)
+
+
+PATHS = st.lists(
+    st.lists(st.sampled_from(["a", "b[]", "b[a=1]", "b[a=2]", "b[a=1].b", "b"]), min_size=1, max_size=3), max_size=6
+)
+
+
+@given(PATHS)
+def test_paths_to_compare(texts: list[list[str]]) -> None:
+    """Those that are not compared can neither read one value nor take a name for something else."""
+    paths = [parse_path(".".join(text), slashed=False) for text in texts]
+    near = pairs_to_compare(paths, slashed=False)
+    for second, first in combinations(range(len(paths)), 2):
+        if second not in near[first]:
+            assert not may_read_one(paths[first], paths[second])
+            if any(a.predicate != b.predicate for a, b in zip(paths[first].steps, paths[second].steps, strict=False)):
+                assert disagreement(paths[first], paths[second], slashed=False) is None
+
+
+def test_thousands_of_paths_need_few_comparisons() -> None:
+    paths = [parse_path(f"v[].c{number}", slashed=False) for number in range(3000)]
+    assert sum(map(len, pairs_to_compare(paths, slashed=False))) == 0

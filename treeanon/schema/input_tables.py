@@ -74,6 +74,7 @@ class InputReader:
         self.tables: list[Any] = declared if isinstance(declared, list) else []
         names = (table.get("name") if isinstance(table, dict) else None for table in self.tables)
         self.names = tuple(name if isinstance(name, str) and name else None for name in names)
+        self.first_named = {name: number for number, name in reversed(tuple(enumerate(self.names))) if name}
         self.problems = SchemaProblems(source, find_places(text), self.names)
         self.form: Format | None = None
         self.prefixes: Collection[str] | None = ()

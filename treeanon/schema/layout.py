@@ -6,15 +6,15 @@ A *container* is the record itself or one repeated object in it (array item, rep
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import TYPE_CHECKING
 
 from treeanon.errors import Problem, SchemaError
 from treeanon.hierarchy import Hierarchy
 from treeanon.schema.model import ClassSpec
-from treeanon.schema.paths import FieldPath, Predicate, Step, disagreement, may_read_one
+from treeanon.schema.paths import FieldPath, Predicate, Step, bare, disagreement, may_read_one, pairs_to_compare
 
 if TYPE_CHECKING:
     from treeanon.schema.model import Schema
@@ -120,6 +120,11 @@ class Layout:
         while descendant != ancestor and descendant != ROOT:
             descendant = self.classes[descendant].parent
         return descendant == ancestor
+
+    def above(self, descendant: int) -> Iterator[int]:
+        """Yield the classes above one, the nearest first."""
+        while (descendant := self.classes[descendant].parent) != ROOT:
+            yield descendant
 
 
 @dataclass
@@ -264,16 +269,27 @@ class _Compiler:
 
     def check_overlaps(self) -> None:
         """Check that no two paths can read the same value, which would be published twice."""
+        paths = [spec.path for spec in self.published]
+        hidden, constants = defaultdict(list), defaultdict(list)
+        for spec in self.hidden.values():
+            if spec.path:
+                hidden[bare(spec.path)].append(spec)
+        for path in filter(None, paths):
+            for constant in _constants_of(path):
+                constants[bare(constant)].append(constant)
+        pairs = pairs_to_compare(paths, slashed=self.slashed)
         for i, first in enumerate(self.published):
-            for second in self.published[:i]:
-                if first.path and second.path and first.path != second.path:
+            if first.path is None:
+                continue
+            for second in (self.published[j] for j in pairs[i]):
+                if second.path and first.path != second.path:
                     self.check_pair(first, second, first.path, second.path)
-            for hidden in self.hidden.values():
-                if first.path and hidden.path and may_read_one(first.path, hidden.path):
-                    what = f"reads the values of class {hidden.name!r}, which must not be published"
+            for spec in hidden[bare(first.path)]:
+                if spec.path and may_read_one(first.path, spec.path):
+                    what = f"reads the values of class {spec.name!r}, which must not be published"
                     self.problem(first, "path", what)
         for spec in self.published:
-            if spec.path is not None and self.reads_a_constant(spec.path):
+            if spec.path and any(may_read_one(spec.path, constant) for constant in constants[bare(spec.path)]):
                 self.problem(spec, "path", "reads the field that a predicate holds fixed; leave the class out")
 
     def check_pair(self, first: ClassSpec, second: ClassSpec, a: FieldPath, b: FieldPath) -> None:
@@ -285,18 +301,6 @@ class _Compiler:
             if name is not None:
                 what = f"takes {name!r} for something else than class {second.name!r} does"
                 self.problem(first, "path", what + " (one value, an object, or marked [])")
-
-    def reads_a_constant(self, path: FieldPath) -> bool:
-        """Return whether a path reads the constant of a predicate of an item that both may reach."""
-        for other in self.published:
-            steps = other.path.steps if other.path else ()
-            for at, step in enumerate(steps):
-                if step.predicate is not None:
-                    tail = (Step(name) for name in step.predicate.names)
-                    names = (*steps[:at], replace(step, predicate=None), *tail)
-                    if may_read_one(path, FieldPath(names, step.predicate.attribute)):
-                        return True
-        return False
 
     def parent_of(self, index: int) -> int:
         spec, container = self.published[index], self.container_of[index]
@@ -395,6 +399,14 @@ def _height(index: int, parents: list[int]) -> int:
     return steps
 
 
+def _constants_of(path: FieldPath) -> Iterator[FieldPath]:
+    """Yield the paths of what the predicates of a path hold fixed, in any item that its step may reach."""
+    for at, step in enumerate(path.steps):
+        if step.predicate is not None:
+            tail = (Step(name) for name in step.predicate.names)
+            yield FieldPath((*path.steps[:at], replace(step, predicate=None), *tail), step.predicate.attribute)
+
+
 def _number(container: _DraftContainer, drafts: list[_DraftContainer], numbers: dict[int, int]) -> None:
     numbers[id(container)] = len(drafts)
     drafts.append(container)
@@ -422,7 +434,7 @@ def compile_layout(schema: Schema) -> Layout:
     if not (schema.input.objects_open and found.types):
         return found
     other = _Compiler(schema.merged).compile()
-    index = [found.class_index(held.name) for held in other.classes]
-    pairs = product(range(len(index)), repeat=2)
-    below = {(index[a], index[b]) for a, b in pairs if a != b and other.is_below(a, b)}
+    places = {held.name: number for number, held in enumerate(found.classes)}
+    index = [places[held.name] for held in other.classes]
+    below = {(index[a], index[b]) for a in range(len(index)) for b in other.above(a)}
     return replace(found, if_merged=frozenset(below))

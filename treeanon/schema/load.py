@@ -264,8 +264,7 @@ class _Loader(InputReader):
             self.problems.add('is missing; for example name = "hospital"', *where)
         elif not isinstance(name, str) or name in ("", "*", "/"):
             self.problems.add('must be a string that is not empty and not "*" or "/"', *where)
-        elif name in self.names[:number]:
-            first = self.names.index(name)
+        elif (first := self.first_named[name]) < number:
             self.unsure |= {first, number}
             self.problems.add(f"is the name of class {first + 1} too; every class needs its own", *where)
 
@@ -305,7 +304,7 @@ class _Loader(InputReader):
     def sure_classes(self, classes: tuple[ClassSpec, ...]) -> Iterator[ClassSpec]:
         """Return the classes without what is in doubt: defaults of `under`, names that a nameless class may have."""
         for number, spec in enumerate(classes):
-            if not spec.name or self.names.index(spec.name) != number:
+            if not spec.name or self.first_named[spec.name] != number:
                 continue
             if number in self.unsure:
                 spec = replace(spec, path=None, role="quasi", under="/")

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations, product
+
+MOST_STEPS = 256
+"""The longest path: what is named is read, joined and written level by level."""
 
 
 class PathError(ValueError):
@@ -218,6 +224,8 @@ def parse_path(text: str, *, slashed: bool, keyed: bool = False) -> FieldPath:
                 raise scan.fail("an attribute ends the path; nothing is expected")
             return FieldPath(tuple(steps), attribute)
         steps.extend(_step(scan))
+        if len(steps) > MOST_STEPS:
+            raise PathError(f"has more than {MOST_STEPS} steps, the limit of nesting")
         if scan.done():
             return FieldPath(tuple(steps))
         if not scan.take(scan.separator):
@@ -301,7 +309,8 @@ def parse_column(text: str) -> FieldPath:
     return path
 
 
-def _bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
+def bare(path: FieldPath) -> tuple[tuple[str | None, ...], str | None]:
+    """Return the names of a path; two that may read one value have the same."""
     return tuple(step.label for step in path.steps), path.attribute
 
 
@@ -313,9 +322,39 @@ def _apart(first: Step, second: Step) -> bool:
 
 def may_read_one(first: FieldPath, second: FieldPath) -> bool:
     """Return whether two paths have the same names and no predicates that exclude each other."""
-    if _bare(first) != _bare(second):
+    if bare(first) != bare(second):
         return False
     return not any(_apart(a, b) for a, b in zip(first.steps, second.steps, strict=True))
+
+
+def pairs_to_compare(paths: Sequence[FieldPath | None], *, slashed: bool) -> list[list[int]]:
+    """Return for each path which ones before it may read what it reads, or take a name of it for something else.
+
+    Among thousands of paths most have a name of their own and need no comparison.
+
+    >>> texts = ["a.b", "a.c", "a.b", "a[].d"]
+    >>> pairs_to_compare([parse_path(text, slashed=False) for text in texts], slashed=False)
+    [[], [], [0], [0, 1, 2]]
+    """
+    by_names = defaultdict(list)
+    uses: dict[tuple[str | None, ...], dict[tuple[bool, bool], list[int]]] = {}
+    for number, path in enumerate(paths):
+        if path is None:
+            continue
+        by_names[bare(path)].append(number)
+        labels, last = bare(path)[0], len(path.steps) - 1
+        for at, step in enumerate(path.steps):
+            use = (step.repeated, not slashed and at == last)
+            uses.setdefault(labels[: at + 1], {}).setdefault(use, []).append(number)
+    found: list[set[int]] = [set() for _ in paths]
+    for same in by_names.values():
+        for first, second in combinations(same, 2):
+            found[second].add(first)
+    for kinds in uses.values():
+        for one, other in combinations(kinds.values(), 2):
+            for first, second in product(one, other):
+                found[max(first, second)].add(min(first, second))
+    return [sorted(each) for each in found]
 
 
 def disagreement(first: FieldPath, second: FieldPath, *, slashed: bool) -> str | None:

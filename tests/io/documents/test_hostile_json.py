@@ -11,6 +11,8 @@ import pytest
 import treeanon as ta
 from tests.support.hostile import DEEP_JSON, JSON, NDJSON, NUMBER, WORD, a_schema, no_canary, put, refused, trees
 from tests.support.steps import check_linear
+from treeanon.io.documents.row_texts import compile_rows, joined
+from treeanon.schema.paths import MOST_STEPS
 
 PERSON = f'{{"age":"{WORD}","n":{NUMBER},"visits":[{{"hospital":"h","dx":["a","\\u00e9"]}}],"z":{{"{WORD}":[1,null]}}}}'
 DOCUMENT = f'{{"q":"{WORD}","a":{{"z":[],"patients":[{PERSON},{{"age":1}}],"y":true}}}}'
@@ -324,3 +326,19 @@ def test_trees_truncated_anywhere(tmp_path: Path) -> None:
     for cut in range(len(text)):
         refused(put(tmp_path / "p.trees.jsonl", text[:cut]), TREES)
     assert len(trees(put(tmp_path / "p.trees.jsonl", text), TREES)) == 1
+
+
+def test_thousands_of_fields() -> None:
+    """The compiler takes no sum of them."""
+    rows = compile_rows(["f"], [f"out.append({joined(['f'] * 5000)})"])
+    assert rows(["x"]) == ["x" * 5000]
+
+
+def test_a_path_as_long_as_paths_may_be(tmp_path: Path) -> None:
+    schema = a_schema("ndjson", None, ("c", ".".join(f"a{number}[]" for number in range(MOST_STEPS))))
+    text = '["x"]'
+    for number in reversed(range(MOST_STEPS)):
+        text = f'{{"a{number}":{text}}}' if text == '["x"]' else f'{{"a{number}":[{text}]}}'
+    path = put(tmp_path / "deep.ndjson", text + "\n")
+    ta.write(ta.read(path, schema), tmp_path / "out.ndjson")
+    assert (tmp_path / "out.ndjson").read_text().strip() == text

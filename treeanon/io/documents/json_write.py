@@ -11,7 +11,7 @@ import orjson
 from treeanon.forest import Forest
 from treeanon.hierarchy.numbers import is_shortest
 from treeanon.io.documents.object_references import apart_of
-from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names
+from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, joined, row_names
 from treeanon.io.documents.values import token_texts
 from treeanon.io.interface import LINES, Document, DocumentWriter
 from treeanon.schema import Layout, Schema, Shape
@@ -93,7 +93,7 @@ class JsonDialect:
         if shape.held >= 0:
             body.append(f"out.append(f{shape.held} or 'null,')")
         elif any(self.layout.containers[i].name is None for i in shape.containers):
-            body.append(f"s = {' + '.join(f'k{i}' for i in shape.containers)}")
+            body.append(f"s = {joined([f'k{i}' for i in shape.containers])}")
             body.append("out.append('[' + s[:-1] + '],')")
         else:
             body.append(f"s = {self._object(shape, body)} + m")
@@ -117,9 +117,9 @@ class JsonDialect:
         for key_name in dict.fromkeys(self.layout.containers[i].name for i in shape.containers):
             rows = [f"k{i}" for i in shape.containers if self.layout.containers[i].name == key_name]
             name = f"w{len(body)}"
-            body.append(f"{name} = {' + '.join(rows)}")
+            body.append(f"{name} = {joined(rows)}")
             parts.append(f"({json_text(key_name or '') + ':['!r} + {name}[:-1] + '],' if {name} else '')")
-        return " + ".join(parts) or "''"
+        return joined(parts)
 
 
 class JsonTexts:

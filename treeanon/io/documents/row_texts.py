@@ -239,6 +239,9 @@ class RowWriter:
         return text
 
 
+_MOST_SUMMED = 500
+
+
 def _places(labels: Ints, stop: int) -> Callable[[Ints], Ints]:
     """Return a function that finds the places of labels among sorted ones, all below `stop`; labels not among them
     have the place after all.
@@ -276,6 +279,17 @@ def compile_rows(names: Sequence[str], body: Sequence[str]) -> RowFunction:
     exec(compile("\n".join(lines), "<compiled writer>", "exec"), scope)
     function: RowFunction = scope["rows"]
     return function
+
+
+def joined(parts: Sequence[str]) -> str:
+    """Return the expression of one text after another; the compiler takes no sum of thousands.
+
+    >>> joined(["f1", "f2"]), joined([])
+    ('f1 + f2', "''")
+    """
+    if len(parts) > _MOST_SUMMED:
+        return f"''.join(({', '.join(parts)}))"
+    return " + ".join(parts) or "''"
 
 
 def row_names(layout: Layout, container: int) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from treeanon.errors import DataError
 from treeanon.forest import Forest
 from treeanon.io.documents.object_references import apart_of
-from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, row_names
+from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, joined, row_names
 from treeanon.io.interface import Document, DocumentWriter
 from treeanon.profiles import PROFILES
 from treeanon.schema import Layout, Schema, Shape
@@ -104,7 +104,7 @@ class XmlDialect:
             else repr(f" {attribute.name}={xml_attribute(attribute.constant)}")
             for attribute in shape.attributes
         ]
-        return " + ".join(parts) or "''"
+        return joined(parts)
 
     def _content(self, shape: Shape, body: list[str]) -> str:
         """Return an expression for the content of an element; statements it depends on are put into `body` first."""
@@ -116,7 +116,7 @@ class XmlDialect:
         for wrapper in shape.wrappers:
             parts.append(self._wrapper(wrapper, body))
         parts.extend(f"k{index}" for index in shape.containers)
-        return " + ".join(parts) or "''"
+        return joined(parts)
 
     def _wrapper(self, wrapper: Shape, body: list[str]) -> str:
         if wrapper.is_scalar and wrapper.held >= 0:
