@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from treeanon.release import PermutedRelease, Release, TableRelease
     from treeanon.release.recommend import Recommendation, recommend
     from treeanon.reports.page.page import write_page
+    from treeanon.reports.signed.check import check_report
+    from treeanon.reports.signed.report import Report, report
     from treeanon.risks import Risk, risk
     from treeanon.schema import Schema
     from treeanon.table import Table
@@ -39,6 +41,7 @@ __all__ = [
     "Preview",
     "Recommendation",
     "Release",
+    "Report",
     "Risk",
     "Schema",
     "Table",
@@ -48,12 +51,14 @@ __all__ = [
     "Verdict",
     "anonymize",
     "apply",
+    "check_report",
     "preview",
     "query",
     "read",
     "read_permuted",
     "read_table",
     "recommend",
+    "report",
     "risk",
     "table_of",
     "verify",
@@ -71,6 +76,7 @@ _HOMES = {
     "Preview": "treeanon.previews.preview",
     "Recommendation": "treeanon.release.recommend",
     "Release": "treeanon.release",
+    "Report": "treeanon.reports.signed.report",
     "Risk": "treeanon.risks",
     "Schema": "treeanon.schema",
     "Table": "treeanon.table",
@@ -80,12 +86,14 @@ _HOMES = {
     "Verdict": "treeanon.verifier.verdict",
     "anonymize": "treeanon.api",
     "apply": "treeanon.api",
+    "check_report": "treeanon.reports.signed.check",
     "preview": "treeanon.previews.preview",
     "query": "treeanon.queries.api",
     "read": "treeanon.io",
     "read_permuted": "treeanon.io.columns.permuted_files",
     "read_table": "treeanon.io.columns.read_table",
     "recommend": "treeanon.release.recommend",
+    "report": "treeanon.reports.signed.report",
     "risk": "treeanon.risks",
     "table_of": "treeanon.io.columns.frames",
     "verify": "treeanon.api",

@@ -20,7 +20,7 @@ from treeanon.cli.checks import (
     refuse_two_on_stdout,
     write_solution_of,
 )
-from treeanon.cli.html_page import PageRequest, check_page, page_options, write_page_of
+from treeanon.cli.html_page import PageRequest, check_page, page_options, write_page_of, write_report_of
 from treeanon.cli.options import (
     Command,
     force_option,
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class _Anonymize(Command):
     """The command, whose help has the options of daily use."""
 
-    rare: ClassVar = Command.rare | {"emd", "c", "rest", "audience", "sample", "mining"}
+    rare: ClassVar = Command.rare | {"emd", "c", "rest", "audience", "report", "sample", "mining"}
 
 
 @click.command(cls=_Anonymize)
@@ -117,7 +117,7 @@ def command(
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "output"))
     refuse_two_on_stdout(output, as_json=as_json)
-    refuse_own_input([source, schema], [output, solution, page.target])
+    refuse_own_input([source, schema], [output, solution, page.target, page.report])
 
     request = CommandRequest(
         source=source, schema=load_schema(schema, reading), output=output, solution=solution,
@@ -196,6 +196,7 @@ def anonymize_trees(request: CommandRequest) -> None:
     beyond = None if quiet and not request.as_json else release.one_more
     say(release_summary(release, output, solution, mined, beyond, notes), quiet=quiet)
     write_page_of(request, release, forest)
+    write_report_of(request, release)
     told = {} if beyond is None else {"one_more_value": beyond.as_dict()}
     made = {**release.as_dict(), **told, "losses": losses_data(release.loss, mined), "output": shown(output)}
     print_result(made, as_json=request.as_json)
@@ -226,6 +227,7 @@ def anonymize_table(request: CommandRequest) -> None:
     write_solution_of(release, request)
     say(table_release_summary(release, output, request.solution), quiet=quiet)
     write_page_of(request, release, table)
+    write_report_of(request, release)
     print_result({**release.as_dict(), "output": output}, as_json=request.as_json)
 
 

@@ -60,6 +60,8 @@ def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> None:
         raise click.UsageError("--mining requires --engine local")
     if request.page.target is not None:
         raise click.UsageError("--html requires --engine local")
+    if request.page.report is not None:
+        raise click.UsageError("--report requires --engine local; see `treeanon report`")
     if "-" in (request.source, request.output):
         raise click.UsageError("--engine spark cannot read standard input or write standard output")
     _ask_whose(request)

@@ -45,18 +45,9 @@ def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> N
 
 def refuse_hierarchies(schema: Schema, *targets: str | None) -> None:
     """Refuse to overwrite the schema's hierarchies."""
-    from treeanon.hierarchy import with_files
+    from treeanon.schema.dump import hierarchy_files
 
-    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
-    files: list[str] = []
-
-    def noted(name: str) -> str:
-        files.append(os.path.join(home, name))  # noqa: PTH118
-        return name
-
-    for spec in schema.classes:
-        with_files(spec.hierarchy_source, noted)
-    refuse_own_input(files, targets)
+    refuse_own_input(hierarchy_files(schema), targets)
 
 
 def _lies_in(target: str, folder: str) -> bool:

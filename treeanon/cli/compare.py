@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import click
 import numpy as np
 
-from treeanon.cli.compared import Compared, Uses, refuse_more
+from treeanon.cli.compared import Compared, Uses
 from treeanon.cli.options import Command, per_column, printing_options, reduce_option, schema_option
 from treeanon.cli.printing import progress_bar
 from treeanon.cli.reading import (
@@ -22,7 +22,6 @@ from treeanon.cli.reading import (
     read_records,
     reading_options,
     reductions_of,
-    rows_format,
 )
 from treeanon.cli.request import COUNTED_WHOLE
 
@@ -57,6 +56,7 @@ def compare_rows(
     quiet: bool,
 ) -> Compared:
     """Measure the losses of the rows of AFTER, and with k verify them."""
+    from treeanon.io.compared import refuse_more
     from treeanon.metrics.table import measure, query_loss
 
     original, published, strange = read_both(before, after, schema, reductions, reading, quiet=quiet)
@@ -171,6 +171,7 @@ def compare_permuted(
     from treeanon.formats import ROWS
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.io.columns.write_table import table_schema
+    from treeanon.io.compared import refuse_more
     from treeanon.metrics.table.permuted import measure_permuted_tables
     from treeanon.reports import permuted_losses_text
     from treeanon.table.compared import schema_as_published
@@ -224,9 +225,9 @@ def compare_trees(
     quiet: bool,
 ) -> Compared:
     """Measure the losses of the trees of AFTER, and verify the guarantee (None: do not)."""
-    from treeanon.forest.compared import in_terms_of
-    from treeanon.forest.merged import comparable
-    from treeanon.metrics import measure, measure_unmatched, ml2
+    from treeanon.io.compared import refuse_more
+    from treeanon.metrics import ml2
+    from treeanon.metrics.compared import compared_trees
     from treeanon.metrics.values import rpda
     from treeanon.reports import losses_text, rpda_line
     from treeanon.table.compared import schema_as_published
@@ -235,9 +236,8 @@ def compare_trees(
     original = read_records(before, schema, reading, quiet=quiet)
     raw = read_records(after, schema_as_published(schema), reading, quiet=quiet)
     refuse_more(before, len(original), after, len(raw), "records")
-    original = comparable(original, raw)
-    published, strange = in_terms_of(original, raw)
-    losses = (measure if in_order else measure_unmatched)(original, published, weights=weights, scope=scope)
+    measured = compared_trees(original, raw, weights=weights, scope=scope, in_order=in_order)
+    original, published, losses, strange = measured.original, measured.published, measured.losses, measured.strange
     by_synopsis = rpda(published, scope)
     mined = ml2(original, published, np.arange(len(published))) if mining else None
     data: dict[str, Any] = {
@@ -369,6 +369,8 @@ def command(
         raise click.UsageError("--weight: must be CLASS=N, for example age=2")
     if before == after == "-":
         raise click.UsageError("only one of BEFORE and AFTER can be standard input")
+    from treeanon.io.compared import rows_format
+
     loaded = load_schema(schema, reading)
     rows = [rows_format(source, loaded, reading["format"]) is not None for source in (before, after)]
     stronger = {"-m": m is not None, "-n": n is not None, "--attacker": attacker is not None, "--l": l is not None}

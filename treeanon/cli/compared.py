@@ -52,12 +52,6 @@ def _left_out(report: ReadReport) -> dict[str, Any]:
     return {name: found for name, found in report.as_dict().items() if name != "dropped"}
 
 
-def refuse_more(before: str, had: int, after: str, has: int, things: str = "rows") -> None:
-    """Refuse a release with more records than its original."""
-    if has > had:
-        raise click.UsageError(f"{after} has {has:,} {things} and {before} only {had:,}: it is not a release of it")
-
-
 @dataclass(frozen=True)
 class Uses:
     """What else is asked of a comparison of rows: statistics of numbers, and a target to be guessed (None: none)."""

@@ -1,4 +1,4 @@
-"""The report about a release as an HTML page: its options, checks before the work, and writing it."""
+"""The page about a release, and the report to sign: their options, checks before the work, and writing them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import click
 
 from treeanon.cli.checks import beside, check_extra_output, refuse_hierarchies
 from treeanon.cli.printing import printable, progress_bar, say
+from treeanon.cli.reading import how_to_read
 
 if TYPE_CHECKING:
     from treeanon.cli.request import CommandRequest
     from treeanon.forest import Forest
-    from treeanon.release import TableRelease
+    from treeanon.release import Release, TableRelease
     from treeanon.reports.page.statement import AnyRelease
     from treeanon.risks import Risk
     from treeanon.table import Table
@@ -30,20 +31,23 @@ SECONDS = 10.0
 
 @dataclass(frozen=True)
 class PageRequest:
-    """The page that is requested: where to write it (None: nowhere), and for whom."""
+    """The page that is requested: where to write it (None: nowhere), and for whom; and where the report to sign."""
 
     target: str | None = None
     audience: Literal["public", "internal"] = "public"
+    report: str | None = None
 
 
 def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of commands that can write a page, which are given to them together as `page`."""
 
     @wraps(command)
-    def gathered(*args: Any, html: str | None, audience: Literal["public", "internal"] | None, **given: Any) -> Any:
+    def gathered(
+        *args: Any, html: str | None, report: str | None, audience: Literal["public", "internal"] | None, **given: Any
+    ) -> Any:
         if audience is not None and html is None:
             raise click.UsageError("--audience requires --html")
-        return command(*args, page=PageRequest(html, audience or "public"), **given)
+        return command(*args, page=PageRequest(html, audience or "public", report), **given)
 
     for option in (
         click.option(
@@ -52,7 +56,12 @@ def page_options(command: Callable[..., Any]) -> Callable[..., Any]:
             metavar="WHO",
             help="Of --html: public [default], or internal, which shows ORIGINAL records and is not for publishing.",
         ),
-        click.option("--html", metavar="FILE", help="Also write a report about the release."),
+        click.option(
+            "--report",
+            metavar="FILE",
+            help="Also write a report to sign (.html or .pdf); see `treeanon report`.",
+        ),
+        click.option("--html", metavar="FILE", help="Also write a page about the release."),
     ):
         gathered = option(gathered)
     return gathered
@@ -66,6 +75,52 @@ def check_page(request: CommandRequest) -> None:
         refuse_hierarchies(request.schema, target)
         if request.solution is not None and Path(target).resolve() == Path(request.solution).resolve():
             raise click.UsageError("--html and --solution name the same file")
+    if request.page.report is not None:
+        _check_report(request, request.page.report)
+
+
+def _check_report(request: CommandRequest, target: str) -> None:
+    """Refuse a report that cannot be made of these files, or cannot be written."""
+    from treeanon.cli.report import check_target
+    from treeanon.io import output_format
+    from treeanon.io.columns.write_table import table_format
+    from treeanon.io.reading import holds_rows, input_format
+
+    if request.publish == "permuted" or request.release == "documents":
+        raise click.UsageError("--report: permuted releases and --release documents have no report")
+    if "-" in (request.source, request.output):
+        raise click.UsageError("--report is about files: name an input and an output that are none of standard ones")
+    check_target(target, request.output, force=request.force, option="--report")
+    refuse_hierarchies(request.schema, target)
+    for option, other in (("--solution", request.solution), ("--html", request.page.target)):
+        if other is not None and Path(target).resolve() == Path(other).resolve():
+            raise click.UsageError(f"--report and {option} name the same file")
+    schema, given = request.schema, request.reading["format"]
+    if request.is_table:
+        if request.reduced or not holds_rows(request.source, schema, given):
+            raise click.UsageError("--report: of a table that was made of documents or of several rows a person none")
+        written = table_format(request.output, request.target_format)
+    else:
+        written = output_format(request.output, schema, request.target_format).name
+    if input_format(request.output, schema, given).name != written:
+        raise click.UsageError("--report: the release must have the format of the input")
+
+
+def write_report_of(request: CommandRequest, release: Release | TableRelease) -> None:
+    """Write the report about a release that was written, if one is requested."""
+    if request.page.report is None:
+        return
+    from treeanon.cli.report import write_report
+    from treeanon.release import Release, SolutionFile, TableSolution
+    from treeanon.reports.signed.report import report
+
+    own = SolutionFile.of(release) if isinstance(release, Release) else TableSolution.of(release)
+    with progress_bar("reporting", quiet=request.quiet) as progress:
+        made = report(
+            request.output, of=request.source, schema=request.schema, solution=request.solution or own,
+            how=how_to_read(request.reading), objects=request.reading["objects"], progress=progress,
+        )  # fmt: skip
+    write_report(made, request.page.report, force=request.force, quiet=request.quiet, as_json=False)
 
 
 def write_page_of(request: CommandRequest, release: AnyRelease, data: Forest | Table) -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
     "init": "Write a commented schema from a sample of the input.",
     "preview": "Show some records before and after anonymization.",
     "query": "Count who satisfies a query in the original of a release, within bounds.",
+    "report": "Write a report to sign about a release, or check one.",
     "risk": "Measure who can be singled out by how much knowledge.",
     "synopsis": "Show the synopsis tree of a collection: supports, and what is rare.",
     "verify": "Verify the guarantee of a release.",

@@ -51,7 +51,7 @@ class Command(click.Command):
         "Tables": ("as_table", "levels", "styles", "spans", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
-            "audience", "engine", "sample", "on_error", "strict", "objects", "show_values", "seed", "force",
+            "report", "audience", "engine", "sample", "on_error", "strict", "objects", "show_values", "seed", "force",
         ),
         "General": ("jobs", "quiet", "as_json", "help_all", "help"),
     }  # fmt: skip

@@ -15,7 +15,6 @@ from treeanon.cli.reading import (
     read_as_table,
     read_records,
     reading_options,
-    rows_format,
 )
 
 if TYPE_CHECKING:
@@ -102,6 +101,8 @@ def _read(release: str, schema: Schema, reading: Reading, *, permuted: bool, qui
             show_values=reading["show_values"],
             jobs=reading["jobs"],
         )
+    from treeanon.io.compared import rows_format
+
     form = rows_format(release, schema, reading["format"])
     if form is not None:
         return read_as_table(release, schema, {}, {**reading, "format": form.name}, quiet=quiet, published=True)

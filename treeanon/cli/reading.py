@@ -6,9 +6,8 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast
 
 import click
 
@@ -17,7 +16,7 @@ from treeanon.cli.printing import progress_bar
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
-    from treeanon.formats import Format
+    from treeanon.io.compared import HowToRead
     from treeanon.schema import Schema
     from treeanon.schema.model import Objects
     from treeanon.table import Table
@@ -83,9 +82,10 @@ def load_schema(path: str, reading: Reading) -> Schema:
     return Schema.load(path).with_objects(reading["objects"])
 
 
-def _plain(reading: Reading) -> dict[str, Any]:
+def how_to_read(reading: Reading) -> HowToRead:
     """Return the options of readers."""
-    return {name: value for name, value in reading.items() if name != "objects"}
+    how: Any = {name: value for name, value in reading.items() if name != "objects"}
+    return cast("HowToRead", how)
 
 
 @contextmanager
@@ -110,7 +110,7 @@ def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool, 
     from treeanon.io import read
 
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read(source, schema, progress=progress, called=called, **_plain(reading))
+        return read(source, schema, progress=progress, called=called, **how_to_read(reading))
 
 
 def read_as_table(
@@ -124,27 +124,12 @@ def read_as_table(
     called: str | None = None,
 ) -> Table:
     """Read an input as a table: its rows, or its records reduced to a row each."""
-    from treeanon.io.columns.read_table import read_table
-    from treeanon.io.reading import input_format
-    from treeanon.table.reductions import flatten
+    from treeanon.io.compared import read_rows
 
-    if not input_format(source, schema, reading["format"]).is_rows:
-        return flatten(read_records(source, schema, reading, quiet=quiet, called=called), reductions)
-    if reductions:
-        from treeanon.errors import UsageError
-
-        raise UsageError("--reduce applies to records with repeated classes; a row has one value of each class")
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read_table(source, schema, progress=progress, published=published, called=called, **_plain(reading))
-
-
-def rows_format(source: str, schema: Schema, format: str | None) -> Format | None:
-    """Return the format of a file of rows, by its name first; None for other inputs."""
-    from treeanon.io.interface import format_of_name
-    from treeanon.io.reading import input_format
-
-    form = format_of_name(source) or input_format(source, schema, format)
-    return form if form.is_rows else None
+        return read_rows(
+            source, schema, reductions, how_to_read(reading), progress=progress, published=published, called=called
+        )
 
 
 def read_both(
@@ -157,34 +142,12 @@ def read_both(
     quiet: bool,
     population: bool = False,
 ) -> tuple[Table, Table, Mapping[str, int]]:
-    """Read both tables; the published one in terms of the original, with its unexplained rows by column.
+    """Read both tables; the published one in terms of the original, with its unexplained rows by column."""
+    from treeanon.io.compared import read_both
 
-    An original that is a `population` may lack all but the quasi-identifiers: a register of people has no sensitive
-    columns.
-    """
-    from treeanon.io.columns.write_table import table_schema
-    from treeanon.table.compared import in_terms_of, schema_as_published
-
-    kinds = [rows_format(source, schema, reading["format"]) for source in (before, after)]
-    without: Reading = {**reading, "delimiter": ""}
-    # If one of both is CSV, the delimiter is for that one.
-    delimited = [kind is not None and kind.delimited for kind in kinds]
-    of_before, of_after = (reading if own or not any(delimited) else without for own in delimited)
-    rows = None if kinds[1] is None else kinds[1].name
-    less = population and None not in kinds
-    original = read_as_table(before, _quasi_only(schema) if less else schema, reductions, of_before, quiet=quiet)
-    if rows is None:
-        raw = read_as_table(after, schema_as_published(schema), reductions, of_after, quiet=quiet)
-    else:
-        as_is = schema_as_published(schema if less else table_schema(original, rows))
-        raw = read_as_table(after, as_is, {}, {**of_after, "format": rows}, quiet=quiet)
-    return original, *in_terms_of(original, raw)
-
-
-def _quasi_only(schema: Schema) -> Schema:
-    # A column is below no other class, least of all one that is not read.
-    known = tuple(replace(spec, under=None) for spec in schema.classes if spec.role == "quasi")
-    return replace(schema, classes=known)
+    how = how_to_read(reading)
+    with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
+        return read_both(before, after, schema, reductions, how, progress=progress, population=population)
 
 
 def reductions_of(given: tuple[str, ...]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from treeanon.cli.reading import (
     read_records,
     reading_options,
     reductions_of,
-    rows_format,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def command(
     treeanon risk out.xml -s schema.toml -k 5 -m 2 -n 1 --json
     treeanon risk people.csv -s schema.toml --population town.csv
     """
+
+    from treeanon.io.compared import rows_format
 
     loaded = load_schema(schema, reading)
     rows = rows_format(source, loaded, reading["format"]) is not None and n is None

@@ -52,11 +52,14 @@ def refuse_existing(target: str | Path, *, force: bool) -> None:
 
 
 @contextmanager
-def open_output(target: str | Path, *, force: bool = False, check: Check | None = None) -> Iterator[BinaryIO]:
+def open_output(
+    target: str | Path, *, force: bool = False, check: Check | None = None, private: bool = False
+) -> Iterator[BinaryIO]:
     """Return a stream whose bytes become the file `target` when the block ends without an error; `-` is standard
     output.
 
     The endings `.gz` and `.zst` compress. Without `force` an existing file is left alone. `check` has the last word.
+    A `private` file can be read and written by its owner alone.
     """
     name = str(target)
     path = Path(name)
@@ -72,7 +75,7 @@ def open_output(target: str | Path, *, force: bool = False, check: Check | None 
         with naming(name), path.open("wb") as device, _spooled(name, device, check) as stream:
             yield stream
     else:
-        with _new_file(path, name, force=force, check=check) as raw, _compressed(raw, name) as stream:
+        with _new_file(path, name, force=force, check=check, private=private) as raw, _compressed(raw, name) as stream:
             yield stream
 
 
@@ -108,16 +111,17 @@ def _compressed(raw: BinaryIO, name: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _new_file(path: Path, name: str, *, force: bool, check: Check | None) -> Iterator[BinaryIO]:
+def _new_file(path: Path, name: str, *, force: bool, check: Check | None, private: bool) -> Iterator[BinaryIO]:
+    mode = 0o600 if private else 0o666
     goal = Path(os.path.realpath(path))
     aside: Path | None = None
     with naming(name):
         try:
             # A file without a name leaves nothing behind, even when the process is killed.
-            handle = os.open(goal.parent, os.O_TMPFILE | os.O_RDWR, 0o666)
+            handle = os.open(goal.parent, os.O_TMPFILE | os.O_RDWR, mode)
         except (AttributeError, OSError):
             aside = _aside(goal)
-            handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+            handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
     stream = os.fdopen(handle, "w+b")
     try:
         yield cast(BinaryIO, stream)
@@ -127,7 +131,7 @@ def _new_file(path: Path, name: str, *, force: bool, check: Check | None) -> Ite
         if check is not None:
             check(aside or _open_file(handle))
         with naming(name):
-            _publish(handle, aside, goal, force=force)
+            _publish(handle, aside, goal, force=force, private=private)
     finally:
         # Closing writes what is left, which fails again where writing failed: the first error is reported.
         with suppress(OSError):
@@ -145,10 +149,10 @@ def _open_file(handle: int) -> Path:
     return Path(f"/proc/{os.getpid()}/fd/{handle}")
 
 
-def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool) -> None:
+def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool, private: bool) -> None:
     """Give the written file its name; an old file is replaced in one step or stays."""
     if force and goal.exists():
-        os.fchmod(handle, stat.S_IMODE(goal.stat().st_mode))
+        os.fchmod(handle, 0o600 if private else stat.S_IMODE(goal.stat().st_mode))
         named = aside or _aside(goal)
         try:
             if aside is None:

@@ -132,11 +132,7 @@ class TableRelease:
     def sentence(self) -> str:
         """What is promised, for people."""
         if isinstance(self.verdict, FreeformVerdict):
-            k = self.verdict.k
-            return (
-                f"Whoever knows all quasi values of a person finds at least {k:,} rows that can be theirs, and every"
-                f" row can be that of at least {k:,} persons."
-            )
+            return freeform_promise(self.verdict.k)
         return promise(self.models)
 
     @property
@@ -197,6 +193,14 @@ def promise(models: Sequence[Model]) -> str:
         return f"Rows with the same quasi values form a group, and every group satisfies: {asked}."
     found = f"Whoever knows all quasi values of a person finds no person, or at least {least:,} alike"
     return f"{found}; each group of persons alike also satisfies: {asked}." if asked else f"{found}."
+
+
+def freeform_promise(k: int) -> str:
+    """What a freeform release promises, for people."""
+    return (
+        f"Whoever knows all quasi values of a person finds at least {k:,} rows that can be theirs, and every row can"
+        f" be that of at least {k:,} persons."
+    )
 
 
 def by_role(columns: Iterable[Column]) -> dict[str, list[str]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime, time
 
+from treeanon.hierarchy import with_files
 from treeanon.schema.model import AUTO, SHIFT_DAYS, ClassSpec, FileKey, FileSpec, Reference, Schema
 from treeanon.schema.paths import FieldPath, RecordPath, Step
 
@@ -178,3 +180,17 @@ def _character(char: str) -> str:
     if char in _NAMED_ESCAPES:
         return _NAMED_ESCAPES[char]
     return char if char >= " " and char != "\x7f" else f"\\u{ord(char):04X}"
+
+
+def hierarchy_files(schema: Schema) -> list[str]:
+    """Return the paths of the files that the hierarchies of a schema are read from, each once."""
+    home = os.path.dirname(os.path.abspath(schema.source))  # noqa: PTH100, PTH120
+    files: dict[str, None] = {}
+
+    def noted(name: str) -> str:
+        files[os.path.join(home, name)] = None  # noqa: PTH118
+        return name
+
+    for spec in schema.classes:
+        with_files(spec.hierarchy_source, noted)
+    return list(files)

@@ -168,10 +168,11 @@ def scrolled(name: str, content: Element, kind: str = "scroll") -> Element:
 def bar(share: float) -> Element:
     """Return a share as a bar, to be shown beside the number."""
     wide = round(100 * min(max(share, 0.0), 1.0))
+    # Colors of their own, over which the style sheet wins: in PDF it does not reach into drawings.
     return el(
         "svg",
-        el("rect", x=0, y=0, width=100, height=10, rx=2, class_="rail"),
-        el("rect", x=0, y=0, width=wide, height=10, rx=2, class_="fill") if wide else None,
+        el("rect", x=0, y=0, width=100, height=10, rx=2, fill="#e4e7eb", class_="rail"),
+        el("rect", x=0, y=0, width=wide, height=10, rx=2, fill="#0b5cad", class_="fill") if wide else None,
         width=100, height=10, viewBox="0 0 100 10", class_="bar", aria_hidden="true",
     )  # fmt: skip
 

@@ -17,7 +17,7 @@ from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRe
 from treeanon.release.solution_file import version
 from treeanon.release.tree_release import unprotected_classes
 from treeanon.reports.page import internal, public, rows
-from treeanon.reports.page.elements import Element, Section, counted, el, percent, style, text_of, tiles
+from treeanon.reports.page.elements import Content, Element, Section, counted, el, percent, style, text_of, tiles
 from treeanon.reports.page.statement import (
     NOT_ALIKE,
     AnyRelease,
@@ -168,17 +168,36 @@ def _left_out(release: AnyRelease) -> Section:
 def _document(
     release: AnyRelease, sections: Sequence[Section], audience: Audience, title: str, notes: Sequence[str]
 ) -> str:
+    first: Content = [[el("p", note, class_="note") for note in notes], _first(release, audience)]
+    return document_of(
+        title, audience, "", first, sections, f"Made by treeanon {version()}. {_made_by(release, audience)}"
+    )
+
+
+def document_of(
+    title: str,
+    audience: Audience,
+    words: str,
+    first: Content,
+    sections: Sequence[Section],
+    last: str,
+    data: Sequence[Element] = (),
+) -> str:
+    """Return a page as HTML: its banner, what comes first, sections with their contents, and what comes last.
+
+    `words` stand in the banner, if others than those of pages; `data` are blocks that nobody sees.
+    """
     links = el("ul", [el("li", el("a", one.title, href=f"#{one.key}")) for one in sections])
     inner = el(
         "div",
-        el("header", el("h1", title), [el("p", note, class_="note") for note in notes], _first(release, audience)),
+        el("header", el("h1", title), first),
         el("nav", links, aria_label="Contents"),
         el("main", [one.element() for one in sections], id="content"),
-        el("footer", el("p", f"Made by treeanon {version()}. {_made_by(release, audience)}")),
+        el("footer", el("p", last)),
         class_="paper",
     )
     skip = el("a", "Skip to content", href="#content", class_="skip")
-    body = el("body", skip, banner(audience), inner, class_=audience)
+    body = el("body", skip, banner(audience, words), inner, data, class_=audience)
     return "<!DOCTYPE html>\n" + text_of(el("html", head(title, audience), body, lang="en")) + "\n"
 
 

@@ -48,9 +48,10 @@ BANNERS: dict[Audience, tuple[str, str]] = {
 }
 
 
-def banner(audience: Audience) -> Element:
-    """Return the banner that names the audience."""
+def banner(audience: Audience, own: str = "") -> Element:
+    """Return the banner that names the audience, with words of its own if there are any."""
     name, words = BANNERS[audience]
+    words = own or words
     return el("p", el("strong", name), " ", words, class_=f"banner {audience}", role="note")
 
 
