@@ -89,3 +89,34 @@ def test_attributes_of_xml(tmp_path: Path) -> None:
     path.write_text(f"<ps>{people}</ps>")
     (key,) = propose(path, record="ps/p").references
     assert (key.path.text(slashed=True), key.target.text(slashed=True)) == ("ill[]/@stay", "stay[]/@id")
+
+
+def resource(kind: str, called: str, content: str) -> str:
+    own = f'<{kind}><id value="{called}"/>{content}</{kind}>'
+    return f'<entry><fullUrl value="urn:uuid:{called}"/><resource>{own}</resource></entry>'
+
+
+def test_fhir_as_xml(tmp_path: Path) -> None:
+    """Kinds are told apart by the names of elements that hold objects, and fields by the names around `@value`."""
+    draw = random.Random(3)
+    bundles = ""
+    for person in range(40):
+        bundles += "<Bundle>" + resource("Patient", f"p{person}", '<gender value="female"/>')
+        for at in range(3):
+            bundles += resource("Encounter", f"e{at}", f'<class value="{draw.choice("ABC")}"/>')
+            stay = f'<encounter><reference value="Encounter/e{draw.randrange(3)}"/></encounter>'
+            bundles += resource("Condition", f"c{at}", f'<code value="{draw.choice("XYZ")}"/>{stay}')
+        bundles += "</Bundle>"
+    path = tmp_path / "in.xml"
+    path.write_text(f"<Bundles>{bundles}</Bundles>")
+    (key,) = propose(path, record="Bundles/Bundle").references
+    assert key.path.text(slashed=True) == "entry[resource/*=Condition]/resource/Condition/encounter/reference/@value"
+    assert key.target.text(slashed=True) == "entry[resource/*=Encounter]/fullUrl/@value"
+
+
+def test_the_name_of_an_empty_element_is_no_kind(tmp_path: Path) -> None:
+    items = "<p><n>1</n><test><is><yes/></is></test><test><is><no/></is></test></p>" * 40
+    path = tmp_path / "in.xml"
+    path.write_text(f"<ps>{items}</ps>")
+    paths = [found.path.text(slashed=True) for found in propose(path, record="ps/p").classes if found.path]
+    assert not any("*" in text for text in paths)

@@ -17,7 +17,7 @@ from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch, ContainerRows
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema
-from treeanon.schema.references import Tie, Tied, as_documents, tied
+from treeanon.schema.references import Tie, Tied, as_documents, kind_of, tied
 
 
 class ReferenceBuilder(ForestBuilder):
@@ -105,7 +105,7 @@ class _Joining:
         own = source.codes[tie.source_class].astype(np.int64)
         ids = target.codes[tie.target_class].astype(np.int64)
         numbers: dict[str, int] = {}
-        kind = _kind_of(tie)
+        kind = kind_of(tie.reference.target.steps, slashed=self.joiner.slashed)
         named = _numbers(self.batch.texts[tie.target_class], numbers, "")
         asked = _numbers(self.batch.texts[tie.source_class], numbers, kind)
         blank = np.array([not text or text.isspace() for text in self.batch.texts[tie.source_class]] + [True])
@@ -268,14 +268,6 @@ class _Joining:
             row[chosen] = places[self.records.classes[under].container][row[chosen]]
         texts = batch.texts[: len(self.records.classes)]
         return Batch(tuple(tables), texts, replace(moved, row=row.astype(np.int32)))
-
-
-def _kind_of(tie: Tie) -> str:
-    """Return the kind of objects that a key leads to, where a predicate says it."""
-    steps = [step for step in tie.reference.target.steps if step.predicate is not None]
-    if not steps or steps[-1].predicate is None or steps[-1].predicate.names[-1:] != ("resourceType",):
-        return ""
-    return steps[-1].predicate.value
 
 
 def _numbers(texts: Sequence[str], numbers: dict[str, int], kind: str) -> Longs:

@@ -209,12 +209,14 @@ class Leaves:
     def of_kinds(self, short: str, at: Place, steps: tuple[Step, ...], holder: Holder, labels: tuple[str, ...]) -> None:
         """Collect each kind of item separately."""
         kind = self.kinds[at.path]
-        names = tuple(self.short(name) or "" for name in kind.names)
+        names = tuple(name if name == "*" else self.short(name) or "" for name in kind.names)
+        # the name of an element, which has the prefix of the one around it
+        before = names[-2].rpartition(":")[0] + ":" if names[-1:] == ("*",) and ":" in names[-2] else ""
         tail = tuple(Step(name) for name in names)
         fixed = FieldPath((*(Step(s.name) for s in steps), Step(short), *tail), kind.attribute)
         self.fixed.add(fixed)
         for constant, place in sorted(at.kinds.items()):
-            own = (*steps, Step(short, True, Predicate(names, kind.attribute, constant)))
+            own = (*steps, Step(short, True, Predicate(names, kind.attribute, before + constant)))
             inner = Holder(FieldPath(own), holder, place.instances, place.most, constant)
             self.instances(place, own, inner, (*labels, constant))
 

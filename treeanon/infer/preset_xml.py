@@ -35,5 +35,4 @@ def _holders(element: etree._Element, steps: Sequence[Step], names: Qualifier) -
 
 
 def _holds(element: etree._Element, predicate: Predicate, names: Qualifier) -> bool:
-    attribute = None if predicate.attribute is None else names.attribute(predicate.attribute)
-    return predicate_holds(element, tuple(map(names.element, predicate.names)), attribute, predicate.value)
+    return predicate_holds(element, *names.predicate(predicate))

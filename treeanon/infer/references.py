@@ -73,17 +73,23 @@ def _found(leaves: Sequence[Leaf], parents: Longs) -> Iterator[_Found]:
                 yield _Found(leaf, one, times, times == leaf.holder.instances)
 
 
+def _called(leaf: Leaf) -> str:
+    """Return the name of a field; FHIR's XML has its values in attributes `value`."""
+    labels = leaf.labels[:-1] if leaf.path.attribute == "value" and len(leaf.labels) > 1 else leaf.labels
+    return labels[-1] if labels else ""
+
+
 def _may_name(leaf: Leaf) -> bool:
-    last = tuple(words(leaf.labels[-1])) if leaf.labels else ()
+    last = tuple(words(_called(leaf)))
     return _is_address(leaf) or (names_id(last) and last[-1] not in _REFERRING)
 
 
 def _is_address(leaf: Leaf) -> bool:
-    return bool(leaf.labels) and leaf.labels[-1].lower() == "fullurl"
+    return _called(leaf).lower() == "fullurl"
 
 
 def _may_refer(leaf: Leaf, target: Leaf) -> bool:
-    last = tuple(words(leaf.labels[-1])) if leaf.labels else ()
+    last = tuple(words(_called(leaf)))
     if last == ("id",) or _is_address(leaf):
         return False
     named = {target.holder.kind or "", target.holder.path.steps[-1].name or ""}

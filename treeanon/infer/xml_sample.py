@@ -297,6 +297,8 @@ class _Walk:
 def _constant(element: etree._Element, kind: Kind) -> str | None:
     here = [element]
     for name in kind.names:
+        if name == "*":
+            return next((_local(str(parent[0].tag)) for parent in here if len(parent)), None)
         here = [child for parent in here for child in parent.iterchildren(name)]
     constants = {child.get(kind.attribute or "") for child in here}
     # of several, a document may give one in two versions, but not two
@@ -310,10 +312,13 @@ def _note_kinds(place: Place, element: etree._Element) -> None:
     if len(children) == 1:
         # a wrapper, such as <component> around <section>
         candidates += [Kind((children[0].tag, *kind.names), kind.attribute) for kind in _kinds_of(children[0])]
+    # what holds nothing but one object, as <resource> does in FHIR, may say of which kind the object is
+    candidates += [Kind((str(child.tag), "*"), None) for child in children if len(child) == 1 and len(child[0])]
     for kind in candidates:
         constant = _constant(element, kind)
         if constant:
-            place.saw((*kind.names, f"@{kind.attribute}"), constant, set(_fields(element, "", _FIELD_DEPTH)))
+            way = kind.names if kind.attribute is None else (*kind.names, f"@{kind.attribute}")
+            place.saw(way, constant, set(_fields(element, "", _FIELD_DEPTH)))
 
 
 def _kinds_of(children: Iterable[etree._Element]) -> list[Kind]:

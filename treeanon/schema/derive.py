@@ -183,6 +183,8 @@ def _slashed_name(old: str) -> list[str]:
 def _dotted_name(old: str) -> list[str]:
     if old == "text()":
         return ["text", "#text"]
+    if old == "*":
+        return ["element", "#element"]
     return [_local(old[1:]), old] if old.startswith("@") else [_local(old)]
 
 

@@ -49,13 +49,15 @@ _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
 T = TypeVar("T", bound=str)
 
 
-def _all_names(path: FieldPath) -> list[str]:
+def _all_names(path: FieldPath, *, slashed: bool) -> list[str]:
     """Return the names of elements and attributes on a path, those of its predicates too."""
     names: list[str | None] = []
     for step in path.steps:
         names.append(step.name)
         if step.predicate is not None:
-            names += [*step.predicate.names, step.predicate.attribute]
+            is_of_element = step.predicate.is_of_element(slashed=slashed)
+            own = (*step.predicate.names[:-1], step.predicate.value) if is_of_element else step.predicate.names
+            names += [*own, step.predicate.attribute]
     return [name for name in (*names, path.attribute) if name is not None]
 
 
@@ -384,5 +386,5 @@ class InputReader:
         except PathError as error:
             self.problems.add(str(error), *where)
             return None
-        self.check_names(_all_names(path), *where)
+        self.check_names(_all_names(path, slashed=form.slashed), *where)
         return path

@@ -55,7 +55,10 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Shape:
-    """One object or element that does not repeat inside its container (or the container itself)."""
+    """One object or element that does not repeat inside its container (or the container itself).
+
+    `always` says that an element is there even where nothing is published in it, as its name is a constant.
+    """
 
     name: str | None
     held: int = -1
@@ -63,6 +66,7 @@ class Shape:
     attributes: tuple[Attribute, ...] = ()
     wrappers: tuple[Shape, ...] = ()
     containers: tuple[int, ...] = ()
+    always: bool = False
 
     @property
     def is_scalar(self) -> bool:
@@ -134,6 +138,7 @@ class _Draft:
     name: str | None = None
     held: int = -1
     constant: str | None = None
+    always: bool = False
     attributes: dict[str, Attribute] = field(default_factory=dict)
     wrappers: dict[str, _Draft] = field(default_factory=dict)
     containers: dict[tuple[str | None, Predicate | None], _DraftContainer] = field(default_factory=dict)
@@ -239,6 +244,11 @@ class _Compiler:
         return shape.containers[key]
 
     def fix_constant(self, shape: _Draft, predicate: Predicate) -> None:
+        if predicate.is_of_element(slashed=self.slashed):
+            for name in (*predicate.names[:-1], predicate.value):
+                shape = shape.wrapper(name)
+            shape.always = True
+            return
         for name in predicate.names:
             shape = shape.wrapper(name)
         if predicate.attribute is not None:
@@ -425,6 +435,7 @@ def _freeze_shape(draft: _Draft, classes: dict[int, int], numbers: dict[int, int
         tuple(Attribute(a.name, classes[a.held], a.constant) for a in draft.attributes.values()),
         tuple(_freeze_shape(wrapper, classes, numbers) for wrapper in draft.wrappers.values()),
         tuple(numbers[id(inner)] for inner in draft.containers.values()),
+        draft.always,
     )
 
 

@@ -20,6 +20,8 @@ class PathError(ValueError):
 class Predicate:
     """`[code/@code=11450-4]`: the field a repeated step is chosen by, and the constant it must equal.
 
+    In XML `[resource/*=Condition]` chooses by the name of the first element there.
+
     >>> parse_path("entry[resource.type=Condition].code", slashed=False).steps[0].predicate
     Predicate(names=('resource', 'type'), attribute=None, value='Condition')
     """
@@ -27,6 +29,10 @@ class Predicate:
     names: tuple[str, ...]
     attribute: str | None
     value: str
+
+    def is_of_element(self, *, slashed: bool) -> bool:
+        """Return whether the constant is the name of an element."""
+        return slashed and self.attribute is None and self.names[-1:] == ("*",)
 
 
 @dataclass(frozen=True)

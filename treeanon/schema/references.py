@@ -320,6 +320,15 @@ def _leaf(path: FieldPath) -> str:
     return path.steps[-1].name or "" if path.steps else ""
 
 
+def kind_of(steps: Steps, *, slashed: bool) -> str:
+    """Return the kind of objects that steps lead to, where a predicate says it as in FHIR; else an empty text."""
+    predicate = next((step.predicate for step in reversed(steps) if step.predicate is not None), None)
+    if predicate is None:
+        return ""
+    is_kind = predicate.names[-1:] == ("resourceType",) or predicate.is_of_element(slashed=slashed)
+    return predicate.value if is_kind else ""
+
+
 def _forms(key: Reference, *, slashed: bool) -> tuple[str, str]:
     """Return what stands before the number of an object where it is referred to, and where it is named."""
     if _leaf(key.target) == "fullUrl":
@@ -331,8 +340,8 @@ def _forms(key: Reference, *, slashed: bool) -> tuple[str, str]:
         return "#" + called, called
     if slashed and called and key.path.attribute == "value":
         return "#" + called, called
-    if _leaf(key.path) == "reference" and last.predicate is not None and last.predicate.names[-1:] == ("resourceType",):
-        return f"{last.predicate.value}/{called}", called
+    if _leaf(key.path) == "reference" and last.predicate is not None and (kind := kind_of((last,), slashed=slashed)):
+        return f"{kind}/{called}", called
     return called, called
 
 

@@ -326,6 +326,8 @@ class _Look:
             self._text(element, shape.held, content)
         self._order(element, shape)
         self._children(element, shape, content)
+        if shape.always:
+            return content
         if not content and shape is not self.layout.containers[0].shape:
             self.found.add("empty")
         return content or None
@@ -406,6 +408,9 @@ class _Look:
     def _holds(self, element: Element, predicate: Predicate) -> bool:
         here = [element]
         for name in predicate.names:
+            if name == "*":
+                tag = self.qualifier.element(predicate.value)
+                return any(one.inner[0].tag == tag for one in here if one.inner)
             tag = self.qualifier.element(name)
             here = [inner for one in here for inner in one.inner if inner.tag == tag]
         if predicate.attribute is not None:

@@ -62,6 +62,13 @@ class Qualifier:
         """Return the namespace of a prefix."""
         return _XML if prefix == "xml" else self.namespaces.get(prefix, "")
 
+    def predicate(self, predicate: Predicate) -> tuple[tuple[str, ...], str | None, str]:
+        """Return the names, the attribute and the constant of a predicate as `predicate_holds` takes them."""
+        attribute = None if predicate.attribute is None else self.attribute(predicate.attribute)
+        if predicate.is_of_element(slashed=True):
+            return (*map(self.element, predicate.names[:-1]), "*"), None, self.element(predicate.value)
+        return tuple(map(self.element, predicate.names)), attribute, predicate.value
+
     def short(self, tag: str) -> str:
         """Return a qualified name as the schema would write it, if the schema knows the namespace."""
         if not tag.startswith("{"):
@@ -81,9 +88,16 @@ def mixed_text(element: etree._Element) -> str | None:
 
 
 def predicate_holds(element: etree._Element, names: tuple[str, ...], attribute: str | None, value: str) -> bool:
-    """Return whether an element has the constant that a step requires."""
+    """Return whether an element has the constant that a step requires.
+
+    >>> entry = etree.fromstring("<entry><resource><Patient/><Group/></resource></entry>")
+    >>> [predicate_holds(entry, ("resource", "*"), None, name) for name in ("Patient", "Group")]
+    [True, False]
+    """
     here = [element]
     for name in names:
+        if name == "*":
+            return any(parent[0].tag == value for parent in here if len(parent))
         here = [child for parent in here for child in parent.iterchildren(name)]
     if attribute is not None:
         return any(child.get(attribute) == value for child in here)
@@ -204,18 +218,13 @@ class _Source:
             inner = depth
             if container.predicate is not None:
                 self.put(depth, f"if holds({child}, *p{len(self.predicates)}):")
-                self.predicates.append(self.compiled(container.predicate))
+                self.predicates.append(self.qualifier.predicate(container.predicate))
                 inner += 1
             if choosy:
                 self.put(inner, "met = True")
             self.put(inner, f"read{container.index}({child}, row)")
         if choosy:
             self.put(depth, f"if not met: drop({self.below(path)!r}, {name + '[]'!r})")
-
-    def compiled(self, predicate: Predicate) -> tuple[tuple[str, ...], str | None, str]:
-        names = tuple(self.qualifier.element(name) for name in predicate.names)
-        attribute = None if predicate.attribute is None else self.qualifier.attribute(predicate.attribute)
-        return names, attribute, predicate.value
 
 
 def _repeats(path: str) -> DataError:

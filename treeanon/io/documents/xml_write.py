@@ -64,7 +64,7 @@ class XmlDialect:
                         self.forms[attribute.held] = (f" {attribute.name}=", "", True)
 
     def _text_form(self, shape: Shape, *, is_container: bool) -> tuple[str, str, bool]:
-        if is_container or not shape.is_scalar:
+        if is_container or not shape.is_scalar or shape.always:
             return "", "", False
         return f"<{shape.name}>", f"</{shape.name}>", False
 
@@ -119,14 +119,15 @@ class XmlDialect:
         return joined(parts)
 
     def _wrapper(self, wrapper: Shape, body: list[str]) -> str:
-        if wrapper.is_scalar and wrapper.held >= 0:
+        if wrapper.is_scalar and wrapper.held >= 0 and not wrapper.always:
             return f"f{wrapper.held}"
         attributes, content = self._attributes(wrapper), self._content(wrapper, body)
         number = len(body)
         body.append(f"a{number} = {attributes}")
         body.append(f"c{number} = {content}")
         start, end = f"<{wrapper.name}", f"</{wrapper.name}>"
-        return f"({start!r} + a{number} + '>' + c{number} + {end!r} if a{number} or c{number} else '')"
+        written = f"{start!r} + a{number} + '>' + c{number} + {end!r}"
+        return f"({written})" if wrapper.always else f"({written} if a{number} or c{number} else '')"
 
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n'
