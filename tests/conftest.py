@@ -20,8 +20,18 @@ from tests.support.paths import ROOT
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-LONGEST = ("tests/spark", "tests/explore", "tests/reports", "tests/io", "tests/algorithms")
-"""What takes longest begins first, so that no worker is left alone with it at the end."""
+LONGEST = (
+    "tests/spark",
+    "tests/algorithms/tree",
+    "tests/algorithms/table",
+    "tests/io",
+    "tests/explore",
+    "tests/reports",
+)
+"""What takes longest begins first, so that no worker is left alone with it at the end.
+
+Trees beside tables: where no kernel is compiled yet, two workers compile different ones and keep them for the rest.
+"""
 
 SPREAD = "tests/cli"
 """Its tests need everything anyhow: each file may run anywhere."""

@@ -37,7 +37,8 @@ from treeanon.schema.dump import record_text
 from treeanon.schema.model import InputSpec
 from treeanon.table import Table
 
-_SAMPLE = 1000
+_SAMPLE = 300
+"""So many records show which fields may be ids of persons; the likeliest are then counted over the whole input."""
 _MOST = 3
 """Fields that are counted over the whole input: those that look most like ids of persons."""
 
