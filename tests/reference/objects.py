@@ -78,6 +78,33 @@ def least_support(records: Sequence[Record], m: int, n: int, *, joint: bool) -> 
     return least
 
 
+def signed_support(records: Sequence[Record], m: int, n: int, negative: Iterable[str]) -> int | None:
+    """The least persons behind a combination that somebody holds, also of what persons do not have.
+
+    Of a negative class it may be known that a person lacks a value, and that no object of a type holds a value of it
+    together with another that the person has. What nobody has nobody is known to lack.
+    """
+    told = [facts(record) for record in records]
+    labels = set().union(*(held for held, _ in told))
+    relations = set().union(*(related for _, related in told))
+    held_by: dict[tuple[Any, Any], int] = {}
+    for held, related in told:
+        signed = [(label, True) for label in held]
+        signed += [(label, False) for label in labels - held if label[0] in negative]
+        for size in range(1, m + 1):
+            for chosen in combinations(sorted(signed), size):
+                there = {label for label, has in chosen if has}
+                inside = [
+                    (one, one in related)
+                    for one in sorted(relations)
+                    if {one[0], one[1]} <= there and (one in related or {one[0][0], one[1][0]} & set(negative))
+                ]
+                for count in range(min(n, len(inside)) + 1):
+                    for some in combinations(inside, count):
+                        held_by[chosen, some] = held_by.get((chosen, some), 0) + 1
+    return min(held_by.values(), default=None)
+
+
 Rule = tuple[Label, Label, int]
 
 

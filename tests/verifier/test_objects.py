@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
-from tests.reference.objects import least_support
+from tests.reference.objects import least_support, signed_support
 from tests.support.object_worlds import SCHEMA, forest_of, random_record
 from treeanon.privacy import Guarantee
 from treeanon.verifier.tree import verify
@@ -30,6 +30,46 @@ def test_the_largest_k_is_that_of_the_definition(seed, persons, m, n, joint):
     attacker = "joint" if joint else "independent"
     verdict = verify(forest_of(records), Guarantee(2, m, n, attacker), jobs=1)
     assert verdict.largest_k == least_support(records, m, n, joint=joint)
+
+
+@given(
+    seed=st.integers(0, 10**9),
+    persons=st.integers(1, 12),
+    m=st.integers(1, 3),
+    n=st.integers(0, 2),
+    negative=st.sets(st.sampled_from("SHDEP"), min_size=1, max_size=2),
+)
+@settings(max_examples=60)
+def test_negative_knowledge_is_that_of_the_definition(seed, persons, m, n, negative):
+    draw = random.Random(seed)
+    usual = [random_record(draw) for _ in range(3)]
+    records = [draw.choice(usual) if draw.random() < 0.7 else random_record(draw) for _ in range(persons)]
+    least = signed_support(records, m, n, negative)
+    for k in {1, least or 1, (least or 1) + 1}:
+        verdict = verify(forest_of(records), Guarantee(k, m, n, negative=tuple(sorted(negative))), jobs=1)
+        assert verdict.largest_k == least
+        assert verdict.holds == (least is None or least >= k)
+        assert bool(verdict.failures) != verdict.holds
+
+
+def test_a_value_that_no_visit_has_with_another_points_at_a_person():
+    """Who was in the hospital, and had the illness, but never there."""
+
+    def visit(*labels):
+        return 0, frozenset({labels[0]}), frozenset((1, frozenset({label}), frozenset()) for label in labels[1:])
+
+    one, other, flu, acne = ("H", "h1"), ("H", "h2"), ("D", "d1"), ("D", "d2")
+    usual = frozenset(), frozenset({visit(one, acne, flu), visit(other, flu)})
+    odd = frozenset(), frozenset({visit(one, acne), visit(other, flu)})
+    forest = forest_of([usual, usual, usual, odd])
+    assert verify(forest, k=3, m=2, n=1).holds
+    verdict = verify(forest, k=3, m=2, n=1, negative="D")
+    assert verdict.largest_k == 1
+    # The visit in the one hospital has no flu, and no visit has both illnesses.
+    assert {failure.pattern for failure in verdict.failures} == {
+        "H + D with H and not D in one visits[]",
+        "D + D with D and not D in one visits[]",
+    }
 
 
 def test_one_object_or_several_are_told_apart_by_the_joint_attacker_alone():

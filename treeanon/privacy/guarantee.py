@@ -98,7 +98,9 @@ class Guarantee:
     @property
     def of_merged_trees(self) -> str:
         """Why it is promised of merged trees alone; an empty text where objects may stay whole."""
-        return "negative knowledge: not yet offered where objects stay whole" if self.negative else ""
+        # Of one object it would have to be known what it holds and what it lacks.
+        is_joint = self.negative and self.attacker == "joint" and self.m > 1 and self.n > 0
+        return "negative knowledge of a joint attacker: not offered where objects stay whole" if is_joint else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the guarantee as plain data, as in solutions; extensions at their defaults are left out."""

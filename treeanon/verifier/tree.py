@@ -271,7 +271,7 @@ def has_joint_groups(guarantee: Guarantee) -> bool:
 
 def refuse_too_many_kinds(forest: Forest, guarantee: Guarantee) -> None:
     """Raise UsageError for what whole objects are not checked for."""
-    if forest.classes.types and guarantee.negative:
+    if forest.classes.types and guarantee.of_merged_trees:
         raise UsageError(f'{guarantee.of_merged_trees}; use objects = "merged" in [input]')
     kinds, pairs = forest.classes.kinds, guarantee.m * (guarantee.m - 1) // 2
     if kinds * pairs > _MOST_BITS:

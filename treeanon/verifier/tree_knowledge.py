@@ -30,7 +30,7 @@ class Rows:
     held[held_start[r]:…]. `several` says that a label stands at more than one node of the person; `record` is one
     such person of the forest. `group` is the class of an item, counted from 1 (`*` is 0), plus ABSENT for an absence;
     `side` is 0 for absences. deniable[a, b] says that an attacker may know that no label of class b is below one of
-    class a; it is empty where no class is negative.
+    class a, or, where objects stay whole, that no object of a type holds both; it is empty where no class is negative.
     """
 
     start: Longs
@@ -101,7 +101,7 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool, 
         item_group,
         held_class,
         np.where(item_group < ABSENT, item_group, 0).astype(np.int32),
-        deniable_below(above, roles.negative),
+        deniable_with(above, roles.negative) if forest.classes.types else deniable_below(above, roles.negative),
         kinds,
     )
     return _merged(rows, several if apart else np.zeros(len(forest), bool))
@@ -156,6 +156,18 @@ def deniable_below(above: Flags, negative: tuple[int, ...]) -> Flags:
     found = np.zeros_like(above)
     classes = [1 + index for index in negative]
     found[1:, classes] = above[1:, classes]
+    return found
+
+
+def deniable_with(above: Flags, negative: tuple[int, ...]) -> Flags:
+    """Return of which classes it may be known that no object holds labels of both: one of them is negative.
+
+    >>> deniable_with(np.zeros((4, 4), bool), (1,)).astype(int).tolist()
+    [[0, 0, 0, 0], [0, 0, 1, 0], [0, 1, 1, 1], [0, 0, 1, 0]]
+    """
+    found = np.zeros_like(above) if negative else np.zeros((0, 0), bool)
+    for index in negative:
+        found[1 + index, 1:] = found[1:, 1 + index] = True
     return found
 
 

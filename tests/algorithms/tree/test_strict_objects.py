@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 import treeanon as ta
-from tests.reference.objects import Record, facts, known, least_candidates, least_support
+from tests.reference.objects import Record, facts, known, least_candidates, least_support, signed_support
 from tests.support.object_worlds import ObjectWorld, forest_of, world_of
 from treeanon.algorithms.tree.default import maximal
 from treeanon.errors import GuaranteeError, UsageError
@@ -118,6 +118,23 @@ def sweep_diverse(seeds: range) -> int:
     return count
 
 
+def sweep_negative(seeds: range) -> int:
+    """How many releases there were that are not those without negative knowledge."""
+    count = 0
+    for seed in seeds:
+        world = ObjectWorld.draw(seed)
+        for negative in (("A",), ("B",), ("B", "C")):
+            found = released(world, Guarantee(world.k, world.m, world.n, negative=negative))
+            if found is None:
+                continue
+            least = signed_support(found[0], world.m, world.n, negative)
+            assert least is None or least >= world.k, f"seed {seed}"
+            plain = maximal.search(world.forest, Guarantee(world.k, world.m, world.n), effort=0.2, taking_apart="none")
+            least = signed_support(world.records_of(plain.forest), world.m, world.n, negative)
+            count += least is not None and least < world.k
+    return count
+
+
 def test_a_joint_attacker_finds_k() -> None:
     count, others = sweep_joint(range(12))
     assert count > 3 and others > 1
@@ -138,7 +155,18 @@ def test_every_group_is_diverse_thorough() -> None:
     assert sweep_diverse(range(400)) > 100
 
 
-def test_negative_knowledge_is_of_merged_trees() -> None:
+def test_what_is_lacked_is_shared_by_k() -> None:
+    assert sweep_negative(range(24)) > 3
+
+
+@pytest.mark.slow
+def test_what_is_lacked_is_shared_by_k_thorough() -> None:
+    assert sweep_negative(range(400)) > 100
+
+
+def test_negative_knowledge_of_joint_attackers_is_of_merged_trees() -> None:
     world = ObjectWorld.draw(1)
     with pytest.raises(UsageError, match="negative knowledge"):
-        maximal.search(world.forest, Guarantee(2, 2, 1, negative=("A",)))
+        maximal.search(world.forest, Guarantee(2, 2, 1, "joint", negative=("A",)))
+    with pytest.raises(UsageError, match="negative knowledge"):
+        ta.verify(world.forest, Guarantee(2, 2, 1, "joint", negative=("A",)))

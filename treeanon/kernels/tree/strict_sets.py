@@ -174,9 +174,10 @@ def breaks(
 
     Where objects stay whole, home[slot, kind] is the type of objects that a relation of a label, of a kind, speaks of;
     else it is empty. Slots of classes side[a] and side[b] may be known not to be related, the second below the first,
-    if deniable[side[a], side[b]]. Prefixes are rows of elements; what an earlier prefix begins with is left out of
-    later ones. `parted`: prefixes are three slots, and only joint supports are looked at, with the first slot's
-    relations to the other two. (One function: its stacks and work space would have to go through all parts.)
+    if deniable[side[a], side[b]]; where objects stay whole: that no object of a type holds both. Prefixes are rows of
+    elements; what an earlier prefix begins with is left out of later ones. `parted`: prefixes are three slots, and only
+    joint supports are looked at, with the first slot's relations to the other two. (One function: its stacks and work
+    space would have to go through all parts.)
     """
     offsets = trees[0]
     records = len(offsets) - 1
@@ -274,7 +275,8 @@ def breaks(
             for j in range(related if signed else 0):
                 for a, b in ((pairs[3 * j], pairs[3 * j + 1]), (pairs[3 * j + 1], pairs[3 * j])):
                     if deniable[side[chosen[a]], side[chosen[b]]]:
-                        pairs[3 * pair_count], pairs[3 * pair_count + 1], pairs[3 * pair_count + 2] = a, b, 1
+                        pairs[3 * pair_count], pairs[3 * pair_count + 1] = a, b
+                        pairs[3 * pair_count + 2] = pairs[3 * j + 2] + 1
                         pair_count += 1
             if parted and looking:
                 # Both relations of the prefix come first, unless one was ended.

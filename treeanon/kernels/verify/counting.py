@@ -246,11 +246,12 @@ def bits_of(mask: Mask, where: Longs) -> int:
 
 
 @njit
-def deniable_pairs(names: Ints, depth: int, side: Ints, deniable: Flags, later: bool) -> Mask:
+def deniable_pairs(names: Ints, depth: int, side: Ints, deniable: Flags, later: bool, kinds: int) -> Mask:
     """A bit for every pair of a set's items of which an attacker may know that one is *not* above the other.
 
     `side` is the class of an item, and deniable[a, b] says that of b it may be known that it is not below a. The upper
-    one of such a pair is the item with the smaller number, or with `later` the other one.
+    one of such a pair is the item with the smaller number, or with `later` the other one. Where objects stay whole,
+    there is a bit for each of the `kinds` of relations: that no object holds both.
     """
     bits = np.int64(0)
     if len(deniable) == 0:
@@ -259,7 +260,8 @@ def deniable_pairs(names: Ints, depth: int, side: Ints, deniable: Flags, later: 
         for i in range(j):
             upper, lower = (side[names[j]], side[names[i]]) if later else (side[names[i]], side[names[j]])
             if deniable[upper, lower]:
-                bits |= np.int64(1) << np.int64(j * (j - 1) // 2 + i)
+                for kind in range(kinds):
+                    bits |= np.int64(1) << np.int64(kinds * (j * (j - 1) // 2) + kind * j + i)
     return bits
 
 

@@ -214,8 +214,8 @@ def group_failures(
                 found = kinds_of(stack, lo, hi, its_weight, slots, kind, persons, slot)
                 for j in range(found):
                     plain[j] = persons[j]
-                down = deniable_pairs(names, depth, side, deniable, False)
-                up = deniable_pairs(names, depth, side, deniable, True)
+                down = deniable_pairs(names, depth, side, deniable, False, kinds)
+                up = deniable_pairs(names, depth, side, deniable, True, kinds)
                 free = down | up
                 mixed_up = 0
                 if joint and (depth > 2 or free):

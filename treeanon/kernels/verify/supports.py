@@ -128,8 +128,8 @@ def least_support(
             if depth == m or some_whole(stack, lo, hi, whole, depth):
                 sets += 1
                 found = kinds_of(stack, lo, hi, its_weight, table, kind, persons, slot)
-                free = deniable_pairs(path, depth, side, deniable, False)
-                free |= deniable_pairs(path, depth, side, deniable, True)
+                free = deniable_pairs(path, depth, side, deniable, False, kinds)
+                free |= deniable_pairs(path, depth, side, deniable, True, kinds)
                 best = _least_of(found, kind, persons, n, best, free, where, chosen)
             if at_once and depth == m - 1:
                 names = kid_item[depth]
@@ -155,8 +155,8 @@ def least_support(
                     cell: Mask = np.int64(names[j]) << bits
                     used = kinds_in(cells, cell, cell + (1 << bits), kind, persons)
                     path[depth] = names[j]
-                    free = deniable_pairs(path, depth + 1, side, deniable, False)
-                    free |= deniable_pairs(path, depth + 1, side, deniable, True)
+                    free = deniable_pairs(path, depth + 1, side, deniable, False, kinds)
+                    free |= deniable_pairs(path, depth + 1, side, deniable, True, kinds)
                     best = _least_of(used, kind, persons, n, best, free, where, chosen)
             elif depth < m:
                 top = hi if depth == 1 else kid_start[depth - 1, kids[depth - 1]]

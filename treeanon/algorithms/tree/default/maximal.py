@@ -107,7 +107,7 @@ def _refuse_for_objects(forest: Forest, guarantee: Guarantee, start: Solution | 
     """UsageError for what the search cannot do yet where objects stay whole."""
     if start is not None:
         raise UsageError("a solution is carried on from in merged trees alone, not where objects stay whole")
-    if guarantee.negative:
+    if guarantee.of_merged_trees:
         raise UsageError(guarantee.of_merged_trees)
     kinds, m = forest.classes.kinds, guarantee.m
     if kinds * (m * (m - 1) // 2) > _MOST_RELATIONS:

@@ -138,10 +138,18 @@ def _published(p: PublishedLabels) -> tuple[Longs, Flags]:
 
 
 def _deniable(forest: Forest, negative: tuple[int, ...]) -> Flags:
-    """Return of which classes it may be known that none of their labels is below one of another (counted from 1)."""
+    """Return of which classes it may be known that none of their labels is below one of another (counted from 1).
+
+    Where objects stay whole, a relation has no lower side: an object holds the value with another, or does not. There
+    one entry of each two classes says so.
+    """
     classes = forest.classes
     found = np.zeros((len(classes.names) + 1,) * 2 if negative else (0, 0), bool)
     for index in negative:
+        if classes.types:
+            for other in range(classes.types, len(classes.names)):
+                found[max(other, index) + 1, min(other, index) + 1] = True
+            continue
         above = classes.parents[index]
         while above >= 0:
             found[above + 1, index + 1] = True
