@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import click
 import numpy as np
 
-from treeanon.cli.compared import Compared, Uses
-from treeanon.cli.options import Command, per_column, printing_options, reduce_option, schema_option
+from treeanon.cli.compared import Compared, Uses, check_page_of, show_all
+from treeanon.cli.options import Command, force_option, per_column, printing_options, reduce_option, schema_option
 from treeanon.cli.printing import progress_bar
 from treeanon.cli.reading import (
     Reading,
@@ -72,7 +72,8 @@ def compare_rows(
         checked, sentences = _checked(original, published, k, strange)
         data |= checked
         lines += ["", *sentences]
-    return Compared(data, lines, "rows", strange, ((before, original.report), (after, published.report)))
+    reports = ((before, original.report), (after, published.report))
+    return Compared(data, lines, "rows", strange, reports, (original, published))
 
 
 def _checked(original: Table, published: Table, k: int, strange: Mapping[str, int]) -> tuple[dict[str, Any], list[str]]:
@@ -259,7 +260,8 @@ def compare_trees(
         lines += ["", *textwrap.wrap(verdict.sentence, _WIDTH)]
         if not verdict.holds and schema.input.objects_open and len(raw.schema.layout.containers) > 1:
             lines += textwrap.wrap(COUNTED_WHOLE, _WIDTH)
-    return Compared(data, lines, "nodes", strange, ((before, original.report), (after, raw.report)))
+    reports = ((before, original.report), (after, raw.report))
+    return Compared(data, lines, "nodes", strange, reports, (original, raw))
 
 
 def _mining(mined: MiningLoss, *, matched: bool) -> dict[str, Any]:
@@ -276,7 +278,7 @@ class _Compare(Command):
     """The command, whose help has the measures in a group of their own."""
 
     groups: ClassVar = {
-        "Measures": ("weights", "mining", "in_order", "label", "queries", "statistics", "target"),
+        "Measures": ("weights", "mining", "in_order", "label", "queries", "statistics", "target", "html"),
         **Command.groups,
         "Tables": ("as_table", "permuted", "reduced"),
     }
@@ -284,7 +286,7 @@ class _Compare(Command):
 
 @click.command(cls=_Compare)
 @click.argument("before", metavar="BEFORE")
-@click.argument("after", metavar="AFTER")
+@click.argument("afters", metavar="AFTER...", nargs=-1, required=True)
 @schema_option
 @click.option("-k", type=click.IntRange(1), metavar="N", help="Also verify this minimum group size.")
 @click.option("-m", type=click.IntRange(1, 8), metavar="N", help="Trees: known values, with -k [default: 2].")
@@ -313,6 +315,8 @@ class _Compare(Command):
 )
 @click.option("--statistics", is_flag=True, help="Rows: also means, variances and correlations of numbers.")
 @click.option("--target", metavar="CLASS", help="Rows: also how well a classifier guesses CLASS.")
+@click.option("--html", metavar="FILE", help="Write a page instead: releases side by side, with their risks.")
+@force_option
 @click.option("--table", "as_table", is_flag=True, help="Compare rows (always for CSV and Parquet).")
 @click.option("--permuted", is_flag=True, help="AFTER is a permuted release (a folder or zip).")
 @reduce_option
@@ -320,7 +324,7 @@ class _Compare(Command):
 @printing_options
 def command(
     before: str,
-    after: str,
+    afters: tuple[str, ...],
     schema: str,
     k: int | None,
     m: int | None,
@@ -336,6 +340,8 @@ def command(
     queries: int | None,
     statistics: bool,
     target: str | None,
+    html: str | None,
+    force: bool,
     as_table: bool,
     permuted: bool,
     reduced: tuple[str, ...],
@@ -343,7 +349,7 @@ def command(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Measure the information loss of the release AFTER against its original BEFORE.
+    """Measure the information loss of the release AFTER against its original BEFORE; of several, side by side.
 
     Both are read by the schema of BEFORE, whoever made AFTER; its values may be those of the hierarchies. Values of
     AFTER that nobody in BEFORE can have are counted by class, never shown.
@@ -358,56 +364,54 @@ def command(
     With -k, the classes of AFTER that the schema names are also verified (see `treeanon verify`), and rows that do not
     look alike are verified as a freeform release.
 
+    --html writes a page with losses, whole objects and risks, for one release or several; it has counts of BEFORE, and
+    only its owner can read it. The risks are those of `treeanon risk` with k (default 5) and 10 seconds each.
+
     \b
     treeanon compare patients.xml out.xml -s schema.toml -k 5 -m 2 -n 1
     treeanon compare people.csv out.csv -s schema.toml --label income --weight age=2 --json
     treeanon compare patients.xml out.csv -s schema.toml --reduce disease=mode
     treeanon compare people.csv out/ -s schema.toml --permuted
+    treeanon compare people.csv one.csv two.csv -s schema.toml --html compared.html
     """
 
     if weights is not None and not isinstance(weights, dict):
         raise click.UsageError("--weight: must be CLASS=N, for example age=2")
-    if before == after == "-":
+    if [before, *afters].count("-") > 1:
         raise click.UsageError("only one of BEFORE and AFTER can be standard input")
-    from treeanon.io.compared import rows_format
-
+    check_page_of(html, before, afters, schema, as_json=as_json, force=force)
     loaded = load_schema(schema, reading)
-    rows = [rows_format(source, loaded, reading["format"]) is not None for source in (before, after)]
     stronger = {"-m": m is not None, "-n": n is not None, "--attacker": attacker is not None, "--l": l is not None}
     stronger["--negative"] = bool(negative)
     of_trees = {**stronger, "--mining": mining, "--in-order": in_order, "--scope": scope is not None}
     of_rows = {"--label": label is not None, "--queries": queries is not None, "--statistics": statistics}
     of_rows["--target"] = target is not None
     reductions = reductions_of(reduced)
-    if permuted:
-        of_rows.pop("--queries")
-        _refuse("a permuted release", {**of_trees, **of_rows, "--weight": weights is not None, "-k": k is not None})
-        found = compare_permuted(before, after, loaded, reductions, queries, reading, quiet=quiet)
-    elif any(rows) or as_table or reduced:
-        _refuse("rows", of_trees)
-        if rows[0] and not rows[1]:
-            raise click.UsageError(f"{after}: a release of rows is a CSV or Parquet file (or --permuted)")
-        found = compare_rows(
-            before,
-            after,
-            loaded,
-            reductions,
-            k,
-            label,
-            weights,
-            queries,
-            Uses(statistics, target),
-            reading,
-            quiet=quiet,
-        )
-    else:
+
+    def compared(after: str) -> Compared:
+        from treeanon.io.compared import rows_format
+
+        rows = [rows_format(source, loaded, reading["format"]) is not None for source in (before, after)]
+        if permuted:
+            others = {name: there for name, there in of_rows.items() if name != "--queries"}
+            _refuse("a permuted release", {**of_trees, **others, "--weight": weights is not None, "-k": k is not None})
+            return compare_permuted(before, after, loaded, reductions, queries, reading, quiet=quiet)
+        if any(rows) or as_table or reduced:
+            _refuse("rows", of_trees)
+            if rows[0] and not rows[1]:
+                raise click.UsageError(f"{after}: a release of rows is a CSV or Parquet file (or --permuted)")
+            uses = Uses(statistics, target)
+            return compare_rows(
+                before, after, loaded, reductions, k, label, weights, queries, uses, reading, quiet=quiet
+            )
         _refuse("trees; compare rows with --table", of_rows)
         guarantee = _guarantee(k, m, n, attacker, l, negative, stronger)
-        found = compare_trees(
+        return compare_trees(
             before, after, loaded, guarantee, weights, reading,
             mining=mining, in_order=in_order, scope=scope or "class", quiet=quiet,
         )  # fmt: skip
-    found.show(quiet=quiet, as_json=as_json)
+
+    show_all(before, afters, compared, html, k or 5, reading, force=force, quiet=quiet, as_json=as_json)
 
 
 def _guarantee(

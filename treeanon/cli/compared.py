@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.printing import print_result, printable, reading_notes, say
+from treeanon.cli.checks import check_extra_output, refuse_own_input
+from treeanon.cli.printing import print_result, printable, progress_bar, reading_notes, say
+from treeanon.cli.reading import Reading
 
 if TYPE_CHECKING:
-    from treeanon.forest import ReadReport
+    from treeanon.forest import Forest, ReadReport
     from treeanon.metrics.table import Accuracy, Statistics
+    from treeanon.reports.page.comparison import Side
     from treeanon.table import Table
 
 
@@ -21,7 +25,7 @@ class Compared:
     """The result of a comparison as plain data and as lines, with notes beside it.
 
     `strange` has by class how many `things` (rows, nodes) of the release nobody in the input can have; `reports` what
-    reading both inputs has left out, by their names.
+    reading both inputs has left out, by their names. `both` are the input and the release, where they have risks.
     """
 
     data: Mapping[str, Any]
@@ -29,6 +33,7 @@ class Compared:
     things: str
     strange: Mapping[str, int]
     reports: Sequence[tuple[str, ReadReport | None]]
+    both: tuple[Forest | Table, Forest | Table] | None = None
 
     def show(self, *, quiet: bool, as_json: bool) -> None:
         """Print the result, and on standard error the notes."""
@@ -36,8 +41,13 @@ class Compared:
             print_result(self.data, as_json=True)
         elif not quiet:
             click.echo("\n".join(printable(line) for line in self.lines))
+        self.show_notes(quiet=quiet)
+
+    def show_notes(self, *, quiet: bool) -> None:
+        """Print the notes alone, on standard error."""
         if self.strange:
-            say("warning: AFTER has values that nobody in BEFORE can have; is it a release of BEFORE?", quiet=quiet)
+            after = printable(self.reports[1][0])
+            say(f"warning: {after} has values that nobody in BEFORE can have; is it a release of it?", quiet=quiet)
             for name, times in self.strange.items():
                 say(f"  {times:>9,} {self.things}  {printable(name)}", quiet=quiet)
         for source, report in self.reports:
@@ -45,6 +55,85 @@ class Compared:
             if lines:
                 say(printable(f"{source}:"), quiet=quiet)
                 say("\n".join(lines), quiet=quiet)
+
+
+def check_page_of(
+    html: str | None, before: str, afters: Sequence[str], schema: str, *, as_json: bool, force: bool
+) -> None:
+    """Refuse a page that cannot be written, and several releases without one."""
+    if html is None:
+        if len(afters) > 1 and not as_json:
+            raise click.UsageError("several releases are compared on a page (--html FILE), or with --json")
+        return
+    refuse_own_input([before, *afters, schema], [html])
+    check_extra_output(html, afters[0], force=force, option="--html")
+
+
+def show_all(
+    before: str,
+    afters: Sequence[str],
+    compared: Callable[[str], Compared],
+    html: str | None,
+    k: int,
+    reading: Reading,
+    *,
+    force: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Compare releases, and print the result or write the page of all of them."""
+    found: list[Compared] = []
+    sides: list[Side] = []
+    risk = None
+    names = _short_names(afters)
+    for after, name in zip(afters, names, strict=True):
+        one = compared(after)
+        found.append(replace(one, both=None))
+        if html is not None:
+            from treeanon.reports.page.comparison import Side
+
+            if risk is None:
+                risk = _risk_of(one, 0, k, reading, quiet=quiet)[0]
+            sides.append(Side(name, one.data, *_risk_of(one, 1, k, reading, quiet=quiet)))
+    if len(found) == 1:
+        found[0].show(quiet=quiet, as_json=as_json)
+    else:
+        for one in found:
+            one.show_notes(quiet=quiet)
+        print_result({name: one.data for name, one in zip(names, found, strict=True)}, as_json=as_json)
+    if html is not None:
+        from treeanon.reports.page.comparison import write_comparison
+
+        write_comparison(html, Path(before).name, sides, risk, force=force)
+        say(f"Page with counts of the original written to {printable(html)}; not for publishing", quiet=quiet)
+
+
+def _short_names(paths: Sequence[str]) -> list[str]:
+    """Return the names of files without their folders, unless two would be the same."""
+    names = [Path(path).name for path in paths]
+    return names if len(set(names)) == len(names) else list(paths)
+
+
+SECONDS = 10.0
+"""Time limit of each risk on the page."""
+
+
+def _risk_of(
+    one: Compared, which: int, k: int, reading: Reading, *, quiet: bool
+) -> tuple[dict[str, Any] | None, list[int] | None]:
+    """Return the risk of the input (0) or of the release (1) as plain data, and of rows the sizes of groups."""
+    from treeanon.reports.page.charts import sizes_of
+    from treeanon.risks import risk_of_table, risk_of_trees
+    from treeanon.table import Table
+
+    if one.both is None:
+        return None, None
+    data = one.both[which]
+    with progress_bar("measuring risks", quiet=quiet) as progress:
+        if isinstance(data, Table):
+            return risk_of_table(data, k=max(k, 2), seconds=SECONDS, progress=progress).as_dict(), sizes_of(data)
+        asked = {"k": max(k, 2), "m": 3, "n": 2}
+        return risk_of_trees(data, seconds=SECONDS, jobs=reading["jobs"], progress=progress, **asked).as_dict(), None
 
 
 def _left_out(report: ReadReport) -> dict[str, Any]:

@@ -115,12 +115,13 @@ def write_report_of(request: CommandRequest, release: Release | TableRelease) ->
     from treeanon.reports.signed.report import report
 
     own = SolutionFile.of(release) if isinstance(release, Release) else TableSolution.of(release)
-    with progress_bar("reporting", quiet=request.quiet) as progress:
+    with beside(request.output), progress_bar("reporting", quiet=request.quiet) as progress:
         made = report(
             request.output, of=request.source, schema=request.schema, solution=request.solution or own,
             how=how_to_read(request.reading), objects=request.reading["objects"], progress=progress,
         )  # fmt: skip
-    write_report(made, request.page.report, force=request.force, quiet=request.quiet, as_json=False)
+    with beside(request.output):
+        write_report(made, request.page.report, force=request.force, quiet=request.quiet, as_json=False)
 
 
 def write_page_of(request: CommandRequest, release: AnyRelease, data: Forest | Table) -> None:

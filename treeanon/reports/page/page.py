@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+from treeanon.algorithms.table.lattice import FullDomainResult
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.output import open_output
@@ -18,6 +19,7 @@ from treeanon.release.solution_file import version
 from treeanon.release.tree_release import unprotected_classes
 from treeanon.reports.page import internal, public, rows
 from treeanon.reports.page.elements import Content, Element, Section, counted, el, percent, style, text_of, tiles
+from treeanon.reports.page.lattice import lattice_section
 from treeanon.reports.page.statement import (
     NOT_ALIKE,
     AnyRelease,
@@ -133,9 +135,13 @@ def internal_sections(release: AnyRelease, before: Forest | None, changes: Chang
         yield internal.losses(release.loss)
     elif isinstance(release, DocumentsRelease):
         yield rows.hierarchies(release.rows.table, _levels(release.rows))
+        if isinstance(release.rows.found, FullDomainResult):
+            yield lattice_section(release.rows.table, release.rows.found)
         yield internal.losses(release.loss)
     elif isinstance(release, TableRelease):
         yield rows.hierarchies(release.table, _levels(release))
+        if isinstance(release.found, FullDomainResult):
+            yield lattice_section(release.table, release.found)
         yield rows.losses(release.loss, alike=not isinstance(release.verdict, FreeformVerdict))
     else:
         yield rows.permuted_losses(release.loss)

@@ -6,8 +6,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.beyond.findings import found_beyond
@@ -18,6 +16,7 @@ from treeanon.metrics.compared import compared_trees
 from treeanon.metrics.table import measure
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.tree_release import unprotected_classes
+from treeanon.reports.page.charts import sizes_of
 from treeanon.reports.page.statement import AnyVerdict
 from treeanon.reports.signed.law import Promise
 from treeanon.risks import Risk, risk_of_table, risk_of_trees
@@ -30,13 +29,9 @@ from treeanon.table import Table
 from treeanon.table.compared import schema_as_published
 from treeanon.table.controls import with_controls
 from treeanon.verifier.freeform import verify_freeform
-from treeanon.verifier.groups import count_groups, group_rows
 from treeanon.verifier.spans import GroupBound
 from treeanon.verifier.table import verify_table
 from treeanon.verifier.tree import as_counted, verify
-
-SIZES = (1, 2, 5, 10, 20, 50)
-"""The least sizes of the groups that histograms count persons by."""
 
 
 @dataclass(frozen=True)
@@ -186,18 +181,6 @@ def _of_rows(
         losses=measure(before, published, k=k).as_dict(), counts=_counts(before), strange=strange,
         had={"rows": len(before), "columns": len(before.columns)},
     )  # fmt: skip
-
-
-def sizes_of(table: Table) -> list[int]:
-    """Return the number of persons in groups of rows that look alike, by the sizes of `SIZES` from which these are.
-
-    >>> from treeanon.hierarchy import Hierarchy
-    >>> sizes_of(Table.of_texts({"age": (["34", "34", "41"], Hierarchy.flat(["34", "41"]))}))
-    [1, 2, 0, 0, 0, 0]
-    """
-    persons = count_groups(table, group_rows(table.quasi, len(table)), None).persons
-    place = np.searchsorted(SIZES, persons, side="right") - 1
-    return [int(persons[place == at].sum()) for at in range(len(SIZES))]
 
 
 def _counts(data: Forest | Table) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from treeanon.reports.page.charts import by_attacker, by_size, of_whole
 from treeanon.reports.page.elements import (
     Cell,
     Content,
@@ -22,7 +23,6 @@ from treeanon.reports.page.elements import (
 )
 from treeanon.reports.page.page import document_of
 from treeanon.reports.page.statement import Audience, as_they_are, left_out, statement
-from treeanon.reports.signed.charts import by_attacker, by_size, of_whole
 from treeanon.reports.signed.law import OPINION
 
 TITLE = "Report on an anonymized release"

@@ -6,8 +6,14 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from treeanon.reports.page.elements import Cell, Content, Element, bar, counted, el, percent, table
-from treeanon.reports.signed.examined import SIZES
+from treeanon.table import Table
+from treeanon.verifier.groups import count_groups, group_rows
+
+SIZES = (1, 2, 5, 10, 20, 50)
+"""The least sizes of the groups that histograms count persons by."""
 
 COLORS = ("#a8071a", "#d98324", "#9aa5b1")
 """Of persons who are alone, among fewer than k, and among k or more."""
@@ -58,7 +64,8 @@ def _attackers(risk: Mapping[str, Any]) -> list[tuple[str, tuple[int, int], tupl
 
 def _shares(shares: tuple[float, float]) -> list[Cell]:
     alone, below = shares
-    return [_stack((alone, below - alone, 1 - below)), f"{percent(alone)} / {percent(below)}"]
+    numbers = el("span", f"{percent(alone)} / {percent(below)}", class_="shares")
+    return [_stack((alone, below - alone, 1 - below)), numbers]
 
 
 def _stack(shares: tuple[float, float, float], only: str = "") -> Element:
@@ -73,6 +80,18 @@ def _stack(shares: tuple[float, float, float], only: str = "") -> Element:
             parts.append(el("rect", x=round(at, 2), y=0, width=round(max(120 * share, 0.6), 2), height=12, fill=color))
         at += 120 * share
     return el("svg", parts, width=120, height=12, viewBox="0 0 120 12", class_="stack", aria_hidden="true")
+
+
+def sizes_of(table: Table) -> list[int]:
+    """Return the number of persons in groups of rows that look alike, by the sizes of `SIZES` from which these are.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> sizes_of(Table.of_texts({"age": (["34", "34", "41"], Hierarchy.flat(["34", "41"]))}))
+    [1, 2, 0, 0, 0, 0]
+    """
+    persons = count_groups(table, group_rows(table.quasi, len(table)), None).persons
+    place = np.searchsorted(SIZES, persons, side="right") - 1
+    return [int(persons[place == at].sum()) for at in range(len(SIZES))]
 
 
 def by_size(found: Sequence[tuple[str, Sequence[int]]]) -> Element:
@@ -92,13 +111,16 @@ def by_size(found: Sequence[tuple[str, Sequence[int]]]) -> Element:
 
 def of_whole(found: Risks, k: int) -> Element:
     """Return the risks by the attackers of the literature, who know all quasi-identifiers."""
+    known = any(one["journalist"] is not None for _, one in found)
+    prosecutor = "prosecutor (knows who is in it), at most" if known else "prosecutor or journalist, at most"
     rows: list[Sequence[Cell]] = [
-        ["prosecutor (knows who is in the release), at most", *(percent(one["prosecutor"]) for _, one in found)],
-        ["journalist (does not know it), at most", *(_journalist(one) for _, one in found)],
+        [prosecutor, *(percent(one["prosecutor"]) for _, one in found)],
         ["marketer (guesses for all), on average", *(percent(one["marketer"]) for _, one in found)],
         ["smallest group", *(one["smallest"] for _, one in found)],
         [f"persons in groups of fewer than {k:,}", *(one["below_k"]["persons"] for _, one in found)],
     ]
+    if known:
+        rows.insert(1, ["journalist (does not know it), at most", *(_journalist(one) for _, one in found)])
     return table("Attackers who know all quasi-identifiers", ["", *(name for name, _ in found)], rows)
 
 
