@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sqlite3
@@ -14,18 +13,17 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from tests.support.as_installed import ran
+from tests.support.databases import MARIADB, POSTGRES, Server
 from tests.support.paths import ROOT
 
 WORD, NUMBER = "CANARY-7f3a", "99887766"
 CANARIES = ("CANARY", "7f3a", NUMBER)
-SERVER = os.environ.get("TREEANON_TEST_POSTGRES", "")
 
 SCHEMA = """version = 1
 [input]
@@ -344,36 +342,29 @@ def test_a_database_named_by_the_environment(place: Path, run: Told, monkeypatch
     assert run("convert env:CLINIC_DB -s s.toml -o out")[0] == 2
 
 
-@pytest.fixture
-def empty_schema(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """An empty schema of the test server, whose URL is in CLINIC_DB."""
-    if not SERVER:
-        pytest.skip("TREEANON_TEST_POSTGRES names no server")
-    import psycopg
-
-    name = f"cli_{os.getpid()}"
-    with psycopg.connect(SERVER, autocommit=True) as connection:
-        connection.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE")  # type: ignore[arg-type]
-        connection.execute(f"CREATE SCHEMA {name}")  # type: ignore[arg-type]
-        url = f"{SERVER}?options={quote(f'-csearch_path={name}', safe='')}"
+@pytest.fixture(params=[POSTGRES, MARIADB], ids=lambda server: server.name)
+def empty_schema(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An empty schema of a test server, whose URL is in CLINIC_DB."""
+    server: Server = request.param
+    with server.required().schema("cli") as url:
         monkeypatch.setenv("CLINIC_DB", url)
-        try:
-            yield url
-        finally:
-            connection.execute(f"DROP SCHEMA {name} CASCADE")  # type: ignore[arg-type]
+        yield url
 
 
 def test_into_a_database_and_out_of_it(empty_schema: str, place: Path, run: Told) -> None:
     people(place / "many")
     put(place, {"d.toml": MANY.replace('"tables"', '"database"')})
     code, out, err = run(f"anonymize many -s m.toml -k 3 -o {empty_schema} --json")
-    secret = SERVER.partition("://")[2].rpartition("@")[0].partition(":")[2]
+    secret = empty_schema.partition("://")[2].rpartition("@")[0].partition(":")[2]
     assert code == 0 and json.loads(out)["verification"]["holds"] and secret not in out + err
     assert run("verify env:CLINIC_DB -s d.toml -k 3")[0] == 0
     code, _, err = run("convert many -s m.toml -o env:CLINIC_DB --force")
     assert code == 4 and "has a table 'person' already, which is never replaced" in err
     assert run("convert env:CLINIC_DB -s d.toml -o out")[0] == 0
     assert run("verify out -s m.toml -k 3")[0] == 0
+    code, told, err = run("init env:CLINIC_DB --record person -o proposed.toml")
+    assert code == 0 and secret not in told + err + Path("proposed.toml").read_text()
+    assert run("verify env:CLINIC_DB -s proposed.toml -k 3")[0] in (0, 1)
 
 
 # --- anonymize, verify, apply ---

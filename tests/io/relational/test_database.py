@@ -1,4 +1,4 @@
-"""Databases: PostgreSQL for real (tests/postgres.sh starts a server, TREEANON_TEST_POSTGRES is its URL), and SQLite."""
+"""Databases: PostgreSQL and MariaDB for real (see tests/support/databases.py), and SQLite."""
 
 from __future__ import annotations
 
@@ -11,31 +11,26 @@ from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
 
+from tests.support.databases import MARIADB, POSTGRES, Server, both, run
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.source import TableInfo, TableSource
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 
-SERVER = os.environ.get("TREEANON_TEST_POSTGRES", "")
 WORD = "Zwischenfall"
-needs_server = pytest.mark.skipif(not SERVER, reason="TREEANON_TEST_POSTGRES names no server")
-
-
-def password() -> str:
-    return SERVER.partition("://")[2].rpartition("@")[0].partition(":")[2]
+PASSWORD = "se:c/r@t"
 
 
 def no_secret(*texts: str) -> None:
     for text in texts:
         assert WORD not in text
-        if SERVER:
-            assert password() not in text and unquote(password()) not in text
+        assert PASSWORD not in text and quote(PASSWORD, safe="") not in text
 
 
 def refused(action: Callable[[], object], kind: type[TreeanonError] = DataError) -> str:
@@ -45,23 +40,18 @@ def refused(action: Callable[[], object], kind: type[TreeanonError] = DataError)
     return str(caught.value)
 
 
-def run(url: str, *statements: str) -> None:
-    import psycopg
-
-    with psycopg.connect(url, autocommit=True) as connection:
-        for statement in statements:
-            connection.execute(statement)  # type: ignore[call-overload]
+@pytest.fixture
+def server(request: pytest.FixtureRequest) -> Server:
+    """PostgreSQL, unless a test asks for others."""
+    found: Server = getattr(request, "param", POSTGRES)
+    return found.required()
 
 
 @pytest.fixture
-def schema() -> Iterator[str]:
+def schema(server: Server) -> Iterator[str]:
     """The URL of an empty schema of its own."""
-    name = f'"test {os.getpid()}"'
-    run(SERVER, f"DROP SCHEMA IF EXISTS {name} CASCADE", f"CREATE SCHEMA {name}")
-    try:
-        yield f"{SERVER}?options={quote(f'-csearch_path={name}'.replace(' ', chr(92) + ' '), safe='')}"
-    finally:
-        run(SERVER, f"DROP SCHEMA {name} CASCADE")
+    with server.schema("test") as url:
+        yield url
 
 
 @pytest.fixture
@@ -81,17 +71,19 @@ def opened(schema: str) -> Iterator[Callable[..., TableSource]]:
 
 CLINIC = (
     'CREATE TABLE "the ""Orders""" ("order no" int, "select" int, "50%" text, PRIMARY KEY ("select", "order no"))',
-    "CREATE TABLE boss (id bigint PRIMARY KEY, boss bigint REFERENCES boss)",
-    'CREATE TABLE line (no int, yr int, boss bigint REFERENCES boss, FOREIGN KEY (yr, no) REFERENCES "the ""Orders""")',
+    "CREATE TABLE boss (id bigint PRIMARY KEY, boss bigint REFERENCES boss (id))",
+    "CREATE TABLE line (no int, yr int, boss bigint REFERENCES boss (id), FOREIGN KEY (yr, no)"
+    ' REFERENCES "the ""Orders""" ("select", "order no"))',
     "CREATE VIEW seen AS SELECT no AS number FROM line",
-    "CREATE MATERIALIZED VIEW kept AS SELECT 7 AS seven",
+    "CREATE VIEW kept AS SELECT 7 AS seven",
     'INSERT INTO "the ""Orders""" VALUES (1, 2, \'x\'), (3, 4, NULL)',
 )
 
 
-@needs_server
-def test_tables_and_keys(opened: Callable[..., TableSource]) -> None:
-    source = opened(*CLINIC)
+@both
+def test_tables_and_keys(opened: Callable[..., TableSource], server: Server) -> None:
+    kept = [line.replace("VIEW kept", "MATERIALIZED VIEW kept") if server is POSTGRES else line for line in CLINIC]
+    source = opened(*kept)
     assert source.tables() == {
         "boss": TableInfo(("id", "boss"), ("id",)),
         "kept": TableInfo(("seven",), view=True),
@@ -115,16 +107,34 @@ def test_tables_and_keys(opened: Callable[..., TableSource]) -> None:
     assert source.files == "" and "tester:***@" in source.name
 
 
-@needs_server
-def test_keys_to_another_schema_are_left_out(opened: Callable[..., TableSource]) -> None:
-    other = f'"other {os.getpid()}"'
-    run(SERVER, f"CREATE SCHEMA {other}", f"CREATE TABLE {other}.t (id int PRIMARY KEY)")
-    try:
-        source = opened(f"CREATE TABLE t (id int REFERENCES {other}.t)")
-        assert not source.keys() and len(source.left_out) == 1  # type: ignore[attr-defined]
+@both
+def test_keys_to_another_schema(opened: Callable[..., TableSource], server: Server) -> None:
+    with server.schema("other"):
+        other = f'"other {os.getpid()}"'
+        run(server.url, f"CREATE TABLE {other}.t (id int PRIMARY KEY)")
+        source = opened(f"CREATE TABLE u (id int REFERENCES {other}.t (id))", "INSERT INTO u VALUES (NULL)")
+        assert not source.keys() and len(source.left_out) == 1
+        mark, names = "&" if "?" in server.url else "?", [f"test {os.getpid()}", f"other {os.getpid()}"]
+        url = server.url + mark + "&".join(f"schema={quote(name)}" for name in names)
+        with closing(open_tables(url, "database")) as both_schemas:
+            assert set(both_schemas.tables()) == {"t", "u"} and not both_schemas.left_out
+            assert list(map(str, both_schemas.keys())) == ["u.id -> t.id"]
+            assert both_schemas.read("u", ["id"]).num_rows == 1 and both_schemas.read("t", ["id"]).num_rows == 0
         source.close()
-    finally:
-        run(SERVER, f"DROP SCHEMA {other} CASCADE")
+        run(server.url, f'CREATE TABLE "test {os.getpid()}".t (id int)')
+        assert "table 't' is in two of the schemas" in refused(lambda: open_tables(url, "database"), UsageError)
+        run(server.url, f'DROP TABLE "test {os.getpid()}".u')
+
+
+@both
+def test_schemas_that_cannot_be(server: Server) -> None:
+    mark = "&" if "?" in server.url else "?"
+    lost = refused(lambda: open_tables(f"{server.url}{mark}schema={WORD}", "database"), FileError)
+    assert "there is no schema of the name" in lost
+    for query, words in (("schema=", "is empty"), ("schema=a&schema=a", "names a schema twice")):
+        url = f"{server.url}{mark}{query}"
+        assert words in refused(lambda url=url: open_tables(url, "database"), UsageError)  # type: ignore[misc]
+    assert "has no schemas" in refused(lambda: open_tables("sqlite:///x.db?schema=a", "database"), UsageError)
 
 
 DAY = datetime.date(2024, 2, 29)
@@ -153,23 +163,37 @@ KINDS: list[tuple[str, str, pa.DataType, Any]] = [
 ]
 
 
-@needs_server
-def test_types(opened: Callable[..., TableSource]) -> None:
-    columns = ", ".join(f"c{i} {kind}" for i, (kind, _, _, _) in enumerate(KINDS))
-    values = ", ".join(value for _, value, _, _ in KINDS)
+MARIADB_KINDS = [
+    ("bigint unsigned", "18446744073709551615", pa.string(), "18446744073709551615"),
+    *(each for each in KINDS if each[0] in ("bigint", "smallint", "numeric(12,2)", "double precision", "date", "uuid")),
+    ("tinyint(1)", "true", pa.int64(), 1),
+    ("decimal(22,2)", "98765432109876543210.50", pa.decimal128(22, 2), Decimal("98765432109876543210.50")),
+    ("datetime(6)", "'2024-02-29 12:00:00.000005'", pa.timestamp("us"), NOON),
+    ("time", "'01:02:03'", pa.string(), "01:02:03"),
+    ("time", "'-101:02:03'", pa.string(), "-101:02:03"),
+    ("text", "'ä 😀'", pa.string(), "ä 😀"),
+    ("enum('x','y')", "'y'", pa.string(), "y"),
+    ("year", "2024", pa.int64(), 2024),
+]
+
+
+@both
+def test_types(opened: Callable[..., TableSource], server: Server) -> None:
+    kinds = KINDS if server is POSTGRES else MARIADB_KINDS
+    columns = ", ".join(f"c{i} {kind}" for i, (kind, _, _, _) in enumerate(kinds))
+    values = ", ".join(value for _, value, _, _ in kinds)
     source = opened(
         f"CREATE TABLE t ({columns}, nothing int)",
         f"INSERT INTO t VALUES ({values}, NULL)",
         "INSERT INTO t (nothing) VALUES (NULL)",
     )
-    for i, (_, _, kind, expected) in enumerate(KINDS):
+    for i, (_, _, kind, expected) in enumerate(kinds):
         read = source.read("t", [f"c{i}"])[f"c{i}"]
         plain = read.cast(pa.string()) if pa.types.is_dictionary(read.type) else read
         assert (plain.type, plain.to_pylist()) == (kind, [expected, None])
     assert source.read("t", ["nothing"])["nothing"].to_pylist() == [None, None]
 
 
-@needs_server
 def test_chunks_of_decimals(opened: Callable[..., TableSource], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treeanon.io.relational.database.CHUNK", 2)
     source = opened(
@@ -182,7 +206,6 @@ def test_chunks_of_decimals(opened: Callable[..., TableSource], monkeypatch: pyt
     assert read["b"].to_pylist() == ["1", "2", "1" + "0" * 80, "7.5", None]
 
 
-@needs_server
 @pytest.mark.parametrize(
     ("kind", "value", "words"),
     [
@@ -213,89 +236,105 @@ def test_values_that_none_can_be(opened: Callable[..., TableSource], kind: str, 
     assert source.read("t", ["i"]).num_rows == 60_001
 
 
-@needs_server
-def test_one_snapshot_that_is_only_read(opened: Callable[..., TableSource], schema: str) -> None:
+@both
+def test_one_snapshot_that_is_only_read(opened: Callable[..., TableSource], schema: str, server: Server) -> None:
     source = opened("CREATE TABLE t (a int)", "INSERT INTO t VALUES (1)")
     run(schema, "INSERT INTO t VALUES (2)")
     assert source.read("t", ["a"])["a"].to_pylist() == [1]
     connection = source._connection  # type: ignore[attr-defined]
+    if server is not POSTGRES:
+        with pytest.raises(sqlalchemy.exc.DBAPIError, match="READ ONLY"):
+            connection.exec_driver_sql("INSERT INTO t VALUES (3)")
+        return
     for name, value in (("transaction_read_only", "on"), ("transaction_isolation", "repeatable read")):
         assert connection.exec_driver_sql(f"SHOW {name}").scalar() == value
 
 
-@needs_server
 def test_a_failed_read(opened: Callable[..., TableSource]) -> None:
     source = opened("CREATE TABLE t (a int)", "CREATE VIEW v AS SELECT 1 / a AS a FROM t", "INSERT INTO t VALUES (0)")
     assert "table v" in refused(lambda: source.read("v", ["a"]))
     assert "an earlier read of it failed" in refused(lambda: source.read("t", ["a"]), FileError)
 
 
-@needs_server
-def test_many_rows(opened: Callable[..., TableSource]) -> None:
+@both
+def test_many_rows(opened: Callable[..., TableSource], server: Server) -> None:
     source = opened(
-        "CREATE TABLE t (a int, b text)",
-        "INSERT INTO t SELECT i, 'v' || (i % 3) FROM generate_series(1, 123456) i",
+        "CREATE TABLE t (a int PRIMARY KEY, b text)",
+        f"INSERT INTO t SELECT i, 'v' || (i % 3) FROM {server.series(123456)}",
     )
     read = source.read("t", ["a", "b"])
     assert read["a"].to_pylist() == list(range(1, 123_457))
     assert len(read["b"].chunk(0).dictionary) == 3 and read["b"].null_count == 0
 
 
-@needs_server
-def test_doors_that_are_closed() -> None:
-    host = SERVER.rpartition("@")[2]
-    where, _, _ = host.partition("/")
-    user = SERVER.partition("://")[2].partition(":")[0]
-    wrong = refused(lambda: open_tables(f"postgresql://{user}:{WORD}@{host}", "database"), FileError)
-    assert "the user or password is not accepted" in wrong and f"{user}:***@{where}" in wrong
-    assert "not accepted" in refused(lambda: open_tables(f"postgresql://nobody:{WORD}@{host}", "database"), FileError)
-    assert "not accepted" in refused(lambda: open_tables(f"postgresql://{user}@{host}", "database"), FileError)
-    lost = f"{SERVER.rpartition('/')[0]}/lost"
+@both
+def test_doors_that_are_closed(server: Server) -> None:
+    user, database = server.user, server.url.rpartition("/")[2]
+    wrong = refused(lambda: open_tables(f"{server.at(f'{user}:{WORD}')}/{database}", "database"), FileError)
+    assert "the user or password is not accepted" in wrong and f"{user}:***@{server.host}" in wrong
+    for other in (f"nobody:{WORD}", user):
+        assert "not accepted" in refused(
+            lambda other=other: open_tables(f"{server.at(other)}/{database}", "database"),
+            FileError,  # type: ignore[misc]
+        )
+    lost = f"{server.url.rpartition('/')[0]}/lost"
     assert "there is no database of that name" in refused(lambda: open_tables(lost, "database"), FileError)
     for option in (f"password={WORD}", f"sslmode={WORD}", f"{WORD}=1"):
-        refused(lambda option=option: open_tables(f"postgresql://{user}@{host}?{option}", "database"), FileError)  # type: ignore[misc]
+        refused(
+            lambda option=option: open_tables(f"{server.at(user)}/{database}?{option}", "database"),  # type: ignore[misc]
+            TreeanonError,  # type: ignore[type-abstract]
+        )
 
 
-@needs_server
-def test_other_names_of_the_url(schema: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_url_without_a_database(server: Server = MARIADB) -> None:
+    url = server.required().url.rpartition("/")[0]
+    assert "names no database" in refused(lambda: open_tables(url, "database"), UsageError)
+
+
+@both
+def test_other_names_of_the_url(schema: str, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     run(schema, "CREATE TABLE t (a int)")
     monkeypatch.setenv("CLINIC", schema)
-    for url in (
-        "env:CLINIC",
-        schema.replace("postgresql:", "postgres:"),
-        schema.replace("postgresql:", "postgresql+psycopg:"),
-    ):
+    kinds = ("postgres", "postgresql+psycopg") if server is POSTGRES else ("mariadb", "mysql+pymysql")
+    for url in ("env:CLINIC", *(f"{kind}:{schema.partition(':')[2]}" for kind in kinds)):
         source = open_tables(url, "database")
         assert "t" in source.tables()
         no_secret(repr(source), source.name)
         source.close()
 
 
-@needs_server
-def test_a_server_that_hangs_up(opened: Callable[..., TableSource]) -> None:
+@both
+def test_a_server_that_hangs_up(opened: Callable[..., TableSource], server: Server) -> None:
     source = opened("CREATE TABLE t (a int)")
     # Its own connection alone: tests of other workers read from the same server.
-    process = source._connection.exec_driver_sql("SELECT pg_backend_pid()").scalar()  # type: ignore[attr-defined]
-    run(SERVER, f"SELECT pg_terminate_backend({process})")
+    mine, end = (
+        ("pg_backend_pid", "SELECT pg_terminate_backend({})") if server is POSTGRES else ("connection_id", "KILL {}")
+    )
+    process = source._connection.exec_driver_sql(f"SELECT {mine}()").scalar()  # type: ignore[attr-defined]
+    run(server.url, end.format(process))
     message = refused(lambda: source.read("t", ["a"]), FileError)
     assert "table t: " in message and "refuses" not in message
     source.close()
     assert "is closed" in refused(lambda: source.read("t", ["a"]), FileError)
 
 
-def test_no_permission(request: pytest.FixtureRequest) -> None:
-    if not SERVER:
-        pytest.skip("TREEANON_TEST_POSTGRES names no server")
-    schema = request.getfixturevalue("schema")
+@both
+def test_no_permission(schema: str, server: Server) -> None:
     role = f"guest_{os.getpid()}"
-    run(schema, "CREATE TABLE t (a int)", f"CREATE ROLE {role} LOGIN PASSWORD '{WORD}'")
-    run(schema, f'GRANT USAGE ON SCHEMA "test {os.getpid()}" TO {role}')
+    run(schema, "CREATE TABLE t (a int)", "CREATE TABLE u (a int)")
+    name = f'"test {os.getpid()}"'
+    if server is POSTGRES:
+        run(schema, f"CREATE ROLE {role} LOGIN PASSWORD '{WORD}'", f"GRANT USAGE ON SCHEMA {name} TO {role}")
+        end = [f"DROP OWNED BY {role}", f"DROP ROLE {role}"]
+    else:
+        run(schema, f"CREATE USER {role} IDENTIFIED BY '{WORD}'", f"GRANT INSERT ON {name}.t TO {role}")
+        end = [f"DROP USER {role}"]
     try:
-        guest = open_tables(f"postgresql://{role}:{WORD}@{schema.rpartition('@')[2]}", "database")
+        guest = open_tables(server.at(f"{role}:{WORD}") + schema.partition(server.host)[2], "database")
         assert "the user has no permission to read it" in refused(lambda: guest.read("t", ["a"]), FileError)
         guest.close()
     finally:
-        run(schema, f"DROP OWNED BY {role}", f"DROP ROLE {role}")
+        run(schema, *end)
 
 
 def a_sqlite(path: Path, *statements: str) -> str:
@@ -345,7 +384,6 @@ def test_sqlite_text_that_is_not_utf8(tmp_path: Path) -> None:
     source.close()
 
 
-@needs_server
 def test_partitions_are_part_of_their_parent_and_views_are_known(schema: str) -> None:
     from treeanon.infer import propose
 

@@ -1,21 +1,23 @@
-"""Releases written into PostgreSQL (TREEANON_TEST_POSTGRES names a server): all of them or nothing, keys and all."""
+"""Releases written into servers of databases: all of them or nothing, keys and all."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from urllib.parse import quote
 
 import pytest
 
 import treeanon as ta
+from tests.support.databases import MARIADB, POSTGRES, Server, run
 from tests.support.paths import ROOT
 from treeanon.errors import FileError, GuaranteeError, UsageError
+from treeanon.io.relational import write_sql
+from treeanon.io.relational.arrow_tables import TableOut
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
-
-SERVER = os.environ.get("TREEANON_TEST_POSTGRES", "")
-pytestmark = pytest.mark.skipif(not SERVER, reason="TREEANON_TEST_POSTGRES names no server")
 
 SHOP = """
 version = 1
@@ -41,53 +43,47 @@ path = "order.item.'it: 50%'"
 """
 
 
+@pytest.fixture(params=[POSTGRES, MARIADB], ids=lambda server: server.name)
+def server(request: pytest.FixtureRequest) -> Server:
+    found: Server = request.param
+    return found.required()
+
+
 @pytest.fixture
-def empty() -> Iterator[str]:
+def empty(server: Server) -> Iterator[str]:
     """The URL of an empty schema."""
-    name = f"writing {os.getpid()}"
-    execute(SERVER, f'DROP SCHEMA IF EXISTS "{name}" CASCADE', f'CREATE SCHEMA "{name}"')
-    try:
-        path = f'-csearch_path="{name}"'.replace(" ", chr(92) + " ")
-        yield f"{SERVER}?options={quote(path, safe='')}"
-    finally:
-        execute(SERVER, f'DROP SCHEMA "{name}" CASCADE')
+    with server.schema("writing") as url:
+        yield url
 
 
-def execute(url: str, *statements: str) -> list[tuple[object, ...]]:
-    engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
-    with engine.begin() as connection:
-        rows: list[tuple[object, ...]] = []
-        for statement in statements:
-            result = connection.exec_driver_sql(statement)
-            rows = [tuple(row) for row in result] if result.returns_rows else []
-    engine.dispose()
-    return rows
-
-
-def clinic() -> ta.Forest:
-    return ta.read(ROOT / "samples/clinic.sqlite", ta.Schema.load(ROOT / "schemas/clinic-sqlite.toml"))
+@cache
+def clinic() -> ta.Release:
+    """A release of the clinic, which is only written again and again."""
+    forest = ta.read(ROOT / "samples/clinic.sqlite", ta.Schema.load(ROOT / "schemas/clinic-sqlite.toml"))
+    return ta.anonymize(forest, k=5, m=2, n=1, seed=1, effort=0.2)
 
 
 def tables_of(url: str) -> set[object]:
-    return {row[0] for row in execute(url, "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")}
+    own = "current_schema()" if url.startswith("postgresql") else "database()"
+    return {row[0] for row in run(url, f"SELECT table_name FROM information_schema.tables WHERE table_schema = {own}")}
 
 
-def test_a_release_goes_into_a_database_and_is_checked_there(empty: str) -> None:
-    release = ta.anonymize(clinic(), k=5, m=2, n=1, seed=1, effort=0.2)
+def test_a_release_goes_into_a_database_and_is_checked_there(empty: str, server: Server) -> None:
+    release = clinic()
     assert release.write(empty).holds
     schema = ta.Schema.load(ROOT / "schemas/clinic.toml")
     assert ta.read(empty, schema) == release.forest
     assert {"patient", "visit", "ward", "treatment"} <= tables_of(empty)
-    own = "connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())"
-    kinds = execute(empty, f"SELECT contype, count(*) FROM pg_constraint WHERE {own} GROUP BY 1")
-    found = {str(kind): count for kind, count in kinds}
-    assert int(found["f"]) >= 9 and int(found["p"]) >= 6
+    own = "current_schema()" if server is POSTGRES else "database()"
+    kinds = "SELECT constraint_type FROM information_schema.table_constraints WHERE table_schema = "
+    found = Counter(kind for (kind,) in run(empty, kinds + own))
+    assert found["FOREIGN KEY"] >= 9 and found["PRIMARY KEY"] >= 6
     with pytest.raises(FileError, match="already, which is never replaced"):
         release.write(empty, force=True)
 
 
 def test_a_failing_check_leaves_nothing(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = ta.anonymize(clinic(), k=5, m=2, n=1, seed=1, effort=0.2)
+    release = clinic()
     monkeypatch.setattr("treeanon.release.tree_release.read_back", lambda *a, **k: release.forest[:10])
     with pytest.raises(GuaranteeError, match="not published"):
         release.write(empty)
@@ -104,8 +100,54 @@ def test_names_of_every_kind(empty: str) -> None:
 
 
 def test_what_a_database_cannot_hold(empty: str) -> None:
-    text = SHOP.replace('path = "age"', f'path = "{"x" * 64}"')
+    text = SHOP.replace('path = "age"', f'path = "{"x" * 65}"')
     forest = ta.Forest.from_records(ta.Schema.loads(text), [[["age", "7", []]]])
     with pytest.raises(UsageError, match="too long for this database"):
+        ta.write(forest, empty, format="database")
+    assert tables_of(empty) == set()
+
+
+def test_nothing_is_visible_before_the_check(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = clinic()
+    seen: list[object] = []
+
+    def looking(*_: object, **__: object) -> ta.Forest:
+        if "patient" in tables_of(empty):
+            seen.extend(run(empty, "SELECT * FROM patient"))
+        return release.forest[:10]
+
+    monkeypatch.setattr("treeanon.release.tree_release.read_back", looking)
+    with pytest.raises(GuaranteeError):
+        release.write(empty)
+    assert not seen and tables_of(empty) == set()
+
+
+def test_a_schema_of_the_url(server: Server) -> None:
+    schema = ta.Schema.loads(SHOP)
+    forest = ta.Forest.from_records(schema, [[["age", "7", []], ["price", "1.5", []]], []])
+    with server.schema("named") as empty:
+        name = f"named {os.getpid()}"
+        url = f"{server.url}?schema={quote(name)}"
+        ta.write(forest, url, format="database")
+        assert ta.read(url, schema) == forest
+        assert tables_of(empty) == {'the "people"', "order", "item"}
+        with pytest.raises(UsageError, match="one schema; the URL names 2"):
+            ta.write(forest, f"{url}&schema=other", format="database")
+        with pytest.raises(FileError, match="there is no schema of the name"):
+            ta.write(forest, f"{server.url}?schema=lost", format="database")
+
+
+def test_keys_that_lead_nowhere_are_not_written(empty: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """MariaDB is told not to check keys while rows come in: that is made up for."""
+    fill = write_sql._fill_database
+
+    def missing(connection: object, made: object, table: TableOut) -> None:
+        if table.name != "item":
+            fill(connection, made, table)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(write_sql, "_fill_database", missing)
+    schema = ta.Schema.loads(SHOP)
+    forest = ta.Forest.from_records(schema, [[["age", "7", []], ["price", "1.5", [["item", "x", []]]]]])
+    with pytest.raises(FileError):
         ta.write(forest, empty, format="database")
     assert tables_of(empty) == set()

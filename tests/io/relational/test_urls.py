@@ -85,7 +85,7 @@ def problem_of(url: str, kind: type[TreeanonError]) -> str:
     [
         (f"nothing://u:{SECRET}@h/d", "no database of the kind 'nothing'", UsageError),
         (f"postgresql+nothing://u:{SECRET}@h/d", "no database of the kind 'postgresql+nothing'", UsageError),
-        (f"mysql+pymysql://u:{SECRET}@h/d", "the driver for 'mysql+pymysql' is not installed: pymysql", UsageError),
+        (f"mysql+mysqldb://u:{SECRET}@h/d", "the driver for 'mysql+mysqldb' is not installed: MySQLdb", UsageError),
         (f"postgresql://u:{SECRET}@h:port/d", "cannot be parsed", UsageError),
         (f"postgresql:u:{SECRET}@h/d", "is not the URL of a database", UsageError),
         (SECRET, "is not the URL of a database", UsageError),

@@ -9,14 +9,15 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from treeanon.errors import FileError, UsageError
 from treeanon.io.relational.arrow_tables import TableOut
-from treeanon.io.relational.database import DatabaseSource, Secret, open_engine, plainly
+from treeanon.io.relational.database import DatabaseSource, refuse_schemas
+from treeanon.io.relational.engines import Secret, open_engine, plainly
 from treeanon.io.relational.source import TableSource, ascii_lower, quoted
 from treeanon.io.relational.urls import ENVIRONMENT
 
@@ -116,36 +117,57 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(quoted, names))
 
 
+_COMMITS_TABLES = ("mysql", "mariadb")
+"""Where each statement that makes a table commits what was written before it."""
+
+
 def write_database(tables: Sequence[TableOut], url: str, check: Callable[[TableSource], None] | None) -> None:
-    """Create these tables, with their keys, in the default schema of a database that has none of their names."""
-    with _connected(url) as (connection, name), _whole(connection) as made:
-        _refuse_existing(connection, [table.name for table in tables], name)
+    """Create these tables, with their keys, in a schema of a database that has none of their names there.
+
+    Nobody else sees a row before all were read again and checked.
+    """
+    with _connected(url) as (connection, name, schema), _whole(connection) as made:
+        _refuse_existing(connection, [table.name for table in tables], name, schema)
         _refuse_long(connection, tables, name)
-        described = _described(tables)
+        described = _described(tables, schema)
+        early = connection.dialect.name in _COMMITS_TABLES
+        if early:
+            # The order of tables may be a circle: their keys are checked when all rows are there.
+            connection.exec_driver_sql(
+                "SET foreign_key_checks = 0, sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES')"
+            )
         for table in tables:
             described[table.name].create(connection)
             made.append(described[table.name])
+        if early:
+            _constrain(connection, made)
+        for table in tables:
             _fill_database(connection, described[table.name], table)
-        _constrain(connection, made)
+        if early:
+            _check_keys(connection, made)
+        else:
+            _constrain(connection, made)
         if check is not None:
-            check(DatabaseSource.on(connection, name))
+            check(DatabaseSource.on(connection, name, (schema,) if schema else ()))
 
 
 def check_database(url: str, tables: Sequence[str]) -> None:
     """Check that a database can be reached and has none of these tables already."""
-    with _connected(url) as (connection, name):
-        _refuse_existing(connection, tables, name)
+    with _connected(url) as (connection, name, schema):
+        _refuse_existing(connection, tables, name, schema)
 
 
 @contextmanager
-def _connected(url: str) -> Iterator[tuple[Connection, str]]:
-    """Yield a connection to a database, and its name in messages."""
+def _connected(url: str) -> Iterator[tuple[Connection, str, str | None]]:
+    """Yield a connection to a database, its name in messages, and the schema that the URL names, if any."""
     secret = Secret(url)
     name = url if url.startswith(ENVIRONMENT) else repr(secret)
-    engine = open_engine(secret, name, writes=True)
+    engine, schemas = open_engine(secret, name, writes=True)
+    if len(schemas) > 1:
+        raise UsageError(f"{name}: tables are written to one schema; the URL names {len(schemas)}")
     try:
         with plainly(name), engine.connect() as connection:
-            yield connection, name
+            yield connection, name, next(iter(schemas), None)
     finally:
         engine.dispose()
 
@@ -158,20 +180,23 @@ def _whole(connection: Connection) -> Iterator[list[Table]]:
         yield made
         connection.commit()
     except BaseException:
-        connection.rollback()
-        if connection.dialect.name != "postgresql":
-            # Elsewhere tables that were made stay when all else is taken back.
-            for table in reversed(made):
-                table.drop(connection, checkfirst=True)
-            connection.commit()
+        # Where the connection is lost, the server takes back what was not committed.
+        with suppress(Exception):
+            connection.rollback()
+            if connection.dialect.name != "postgresql":
+                # Elsewhere tables that were made stay when all else is taken back.
+                for table in reversed(made):
+                    table.drop(connection, checkfirst=True)
+                connection.commit()
         raise
 
 
-def _refuse_existing(connection: Connection, tables: Sequence[str], name: str) -> None:
+def _refuse_existing(connection: Connection, tables: Sequence[str], name: str, schema: str | None) -> None:
     import sqlalchemy
 
     inspector = sqlalchemy.inspect(connection)
-    there = {*inspector.get_table_names(), *inspector.get_view_names()}
+    refuse_schemas(inspector, (schema,) if schema else (), name)
+    there = {*inspector.get_table_names(schema), *inspector.get_view_names(schema)}
     for table in tables:
         if table in there:
             what = f"has a table {table!r} already, which is never replaced"
@@ -179,18 +204,26 @@ def _refuse_existing(connection: Connection, tables: Sequence[str], name: str) -
 
 
 def _refuse_long(connection: Connection, tables: Sequence[TableOut], name: str) -> None:
-    longest = connection.dialect.max_identifier_length
+    counts_letters = connection.dialect.name in _COMMITS_TABLES
+    longest = 64 if counts_letters else connection.dialect.max_identifier_length
     for table in tables:
         for each in (table.name, *table.data.column_names):
-            if len(each.encode()) > longest:
+            if len(each if counts_letters else each.encode()) > longest:
                 raise UsageError(f"{name}: the name {each!r} is too long for this database; write another format")
 
 
-def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
+def _described(tables: Sequence[TableOut], schema: str | None) -> dict[str, Table]:
     """Return the tables as SQLAlchemy describes them; their foreign keys are added later."""
     import sqlalchemy as sql
+    from sqlalchemy.dialects.mysql import LONGTEXT
 
-    types: dict[str, Any] = {"integer": sql.BigInteger, "number": sql.Double, "text": sql.Text}
+    text = sql.Text().with_variant(LONGTEXT(), *_COMMITS_TABLES)
+    types: dict[str, Any] = {"integer": sql.BigInteger(), "number": sql.Double(), "text": text}
+    # Whatever the server's own defaults are: rows that can be taken back, and all texts.
+    wanted = {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"}
+    options: dict[str, Any] = {
+        f"{dialect}_{key}": value for dialect in _COMMITS_TABLES for key, value in wanted.items()
+    }
     metadata = sql.MetaData()
     found: dict[str, Table] = {}
     for table in tables:
@@ -200,7 +233,7 @@ def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
         ]
         keys: list[Any] = [sql.PrimaryKeyConstraint(*table.primary)] if table.primary else []
         keys += [sql.UniqueConstraint(*names) for names in table.unique]
-        found[table.name] = sql.Table(table.name, metadata, *columns, *keys)
+        found[table.name] = sql.Table(table.name, metadata, *columns, *keys, schema=schema, **options)
     numbers = count(1)
     for table in tables:
         for key in table.foreign:
@@ -214,12 +247,26 @@ def _described(tables: Sequence[TableOut]) -> dict[str, Table]:
 
 
 def _constrain(connection: Connection, tables: Sequence[Table]) -> None:
-    """Add the foreign keys, when all tables are full."""
+    """Add the foreign keys."""
     from sqlalchemy.schema import AddConstraint
 
     for table in tables:
         for constraint in table.foreign_key_constraints:
             connection.execute(AddConstraint(constraint))
+
+
+def _check_keys(connection: Connection, tables: Sequence[Table]) -> None:
+    """Check that every key leads to a row, where the database was told not to."""
+    import sqlalchemy as sql
+
+    for table in tables:
+        for constraint in table.foreign_key_constraints:
+            own, goal = table.alias("own"), constraint.referred_table.alias("goal")
+            sides = [(own.c[each.parent.name], goal.c[each.column.name]) for each in constraint.elements]
+            met = own.outerjoin(goal, sql.and_(*(mine == theirs for mine, theirs in sides)))
+            lost = [sides[0][1].is_(None), *(mine.is_not(None) for mine, _ in sides)]
+            if connection.execute(sql.select(sql.literal(1)).select_from(met).where(*lost).limit(1)).first():
+                raise FileError("the released tables do not hold their own keys; nothing is written")
 
 
 def _fill_database(connection: Connection, made: Table, table: TableOut) -> None:
@@ -237,9 +284,10 @@ def _copy(connection: Connection, made: Table, table: TableOut) -> None:
     from pyarrow import csv
 
     names = ", ".join(map(quoted, table.data.column_names))
+    goal = ".".join(quoted(part) for part in (made.schema, made.name) if part)
     raw: Any = connection.connection.dbapi_connection
     options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    with raw.cursor() as cursor, cursor.copy(f"COPY {quoted(made.name)} ({names}) FROM STDIN (FORMAT csv)") as copy:
+    with raw.cursor() as cursor, cursor.copy(f"COPY {goal} ({names}) FROM STDIN (FORMAT csv)") as copy:
         for start in range(0, table.data.num_rows, _AT_ONCE):
             text = io.BytesIO()
             csv.write_csv(table.data.slice(start, _AT_ONCE), text, options)
