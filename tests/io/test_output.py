@@ -24,6 +24,8 @@ import treeanon as ta
 from tests.support.hostile import NDJSON, NUMBER, WORD, a_schema, put, trees
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.forest import Forest
+from treeanon.io.exchange import exchange
+from treeanon.io.output import open_output
 
 SCHEMA = "\n".join(["version = 1", "[input]", 'format = "ndjson"', "[[class]]", 'name = "age"', 'path = "age"', ""])
 NAMES = ["o.ndjson", "o.json", "o.xml", "o.trees.jsonl", "o.ndjson.gz", "o.ndjson.zst", "o.zip"]
@@ -200,10 +202,60 @@ def _write_with_failing_rename(target: Path, monkeypatch: pytest.MonkeyPatch, pr
         return rename(self, goal)
 
     monkeypatch.setattr(Path, "rename", failing)
+    monkeypatch.setattr("treeanon.io.exchange._renameat2", lambda: None)
     with pytest.raises((TreeanonError, SystemExit)) as caught:
         ta.write(FEW, target, force=True)
     monkeypatch.undo()
     return caught.type
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["exchange", "renames"])
+def test_a_folder_is_replaced(known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not known:
+        monkeypatch.setattr("treeanon.io.exchange._renameat2", lambda: None)
+    else:
+        monkeypatch.delattr(Path, "rename")
+    first, second = put(tmp_path / "new" / "a", "1").parent, put(tmp_path / "old" / "b", "2").parent
+    exchange(first, second)
+    assert [p.name for p in sorted(tmp_path.rglob("*"))] == ["new", "b", "old", "a"]
+    with pytest.raises(OSError, match="No such file"):
+        exchange(first, tmp_path / "none")
+
+
+@pytest.mark.parametrize("tmpfile", [True, False], ids=["nameless", "named"])
+@pytest.mark.parametrize("target", ["o.ndjson", "o.zip", "o/", "o"])
+def test_what_is_not_checked_only_this_user_can_read(
+    target: str, tmpfile: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not tmpfile:
+        monkeypatch.delattr(os, "O_TMPFILE")
+    looked = []
+
+    def check(path: Any) -> None:
+        for one in tmp_path.iterdir():
+            assert stat.S_IMODE(one.stat().st_mode) == 0o700
+        assert Path(path).is_relative_to("/proc") or Path(path).parent.parent == tmp_path
+        looked.append(path)
+
+    ta.io.write(FEW, f"{tmp_path}/{target}", check=check)
+    (made,) = tmp_path.iterdir()
+    assert looked and stat.S_IMODE(made.stat().st_mode) == (0o755 if made.is_dir() else 0o644)
+    made.chmod(0o750)
+    ta.write(FEW, f"{tmp_path}/{target}", force=True)
+    assert stat.S_IMODE(made.stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize("tmpfile", [True, False], ids=["nameless", "named"])
+def test_private_files(tmpfile: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not tmpfile:
+        monkeypatch.delattr(os, "O_TMPFILE")
+    path = tmp_path / "x.json"
+    for mode in (0o600, 0o644):
+        if path.exists():
+            path.chmod(mode)
+        with open_output(path, force=True, private=True) as stream:
+            stream.write(b"x")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and list(tmp_path.iterdir()) == [path]
 
 
 @pytest.mark.parametrize("tmpfile", [True, False], ids=["nameless", "named"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
@@ -95,14 +94,16 @@ def rereadable(source: str) -> Iterator[tuple[str, str | None]]:
         yield source, None
         return
     from treeanon.io.sources import STDIN, find_sources
+    from treeanon.io.unnamed import unnamed_file
 
     (given,) = find_sources(STDIN, ()).items
-    with tempfile.NamedTemporaryFile() as copy:
+    copy, path = unnamed_file()
+    with copy:
         with given.open() as stream:
             while block := stream.read(1 << 20):
                 copy.write(block)
         copy.flush()
-        yield copy.name, given.name
+        yield str(path), given.name
 
 
 def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool, called: str | None = None) -> Forest:

@@ -70,7 +70,7 @@ def command(
     # The paper's synopsis is of merged trees, whatever a release is of.
     view = synopsis_view(merged(forest) if forest.classes.types else forest, k, nodes or None, ids=ids)
     if html is not None:
-        with open_output(html, force=force) as stream:
+        with open_output(html, force=force, private=recipe is None) as stream:
             stream.write(synopsis_page(view, "Synopsis of a collection").encode())
     if not quiet and not as_json:
         click.echo("\n".join(map(printable, synopsis_lines(view))))

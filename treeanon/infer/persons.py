@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +30,7 @@ from treeanon.io.memory import json_line
 from treeanon.io.reading import read
 from treeanon.io.relational.open import open_tables
 from treeanon.io.sources import STDIN, stdin_head
+from treeanon.io.unnamed import unnamed_file
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.dump import record_text
 from treeanon.schema.model import InputSpec
@@ -112,9 +111,10 @@ def _of_head(origin: Origin) -> list[Repeat]:
         head = head[: head.rfind(b"\n") + 1]
     if form.is_relational or not head:
         return []
-    with TemporaryDirectory() as folder:
-        path = Path(folder, f"head{form.endings[0]}")
-        path.write_bytes(head)
+    file, path = unnamed_file()
+    with file:
+        file.write(head)
+        file.flush()
         try:
             return _counted(replace(origin, data=str(path)))
         except TreeanonError:

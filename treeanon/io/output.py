@@ -9,7 +9,6 @@ import secrets
 import shutil
 import stat
 import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,7 +16,9 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from treeanon.errors import FileError, UsageError
+from treeanon.io.exchange import exchange
 from treeanon.io.relational.source import TableSource
+from treeanon.io.unnamed import path_of_open, unnamed_file
 
 STDOUT = "-"
 _OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")
@@ -81,13 +82,13 @@ def open_output(
 
 @contextmanager
 def _spooled(name: str, goal: BinaryIO, check: Check | None) -> Iterator[BinaryIO]:
-    nameless = check is None or Path("/proc/self/fd").is_dir()
-    kind = tempfile.TemporaryFile if nameless else tempfile.NamedTemporaryFile
-    with naming(f"the temporary file for {name}"), kind() as aside:
-        yield cast(BinaryIO, aside)
+    with naming(f"the temporary file for {name}"):
+        aside, path = unnamed_file()
+    with aside, naming(f"the temporary file for {name}"):
+        yield aside
         aside.flush()
         if check is not None:
-            check(_open_file(aside.fileno()) if nameless else Path(aside.name))
+            check(path)
         aside.seek(0)
         with naming(name):
             shutil.copyfileobj(aside, goal)
@@ -120,7 +121,7 @@ def _new_file(path: Path, name: str, *, force: bool, check: Check | None, privat
             # A file without a name leaves nothing behind, even when the process is killed.
             handle = os.open(goal.parent, os.O_TMPFILE | os.O_RDWR, mode)
         except (AttributeError, OSError):
-            aside = _aside(goal)
+            aside = _staging(goal) / goal.name
             handle = os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, mode)
     stream = os.fdopen(handle, "w+b")
     try:
@@ -129,7 +130,7 @@ def _new_file(path: Path, name: str, *, force: bool, check: Check | None, privat
             stream.flush()
             os.fsync(handle)
         if check is not None:
-            check(aside or _open_file(handle))
+            check(aside or path_of_open(handle))
         with naming(name):
             _publish(handle, aside, goal, force=force, private=private)
     finally:
@@ -137,16 +138,18 @@ def _new_file(path: Path, name: str, *, force: bool, check: Check | None, privat
         with suppress(OSError):
             stream.close()
         if aside is not None:
-            aside.unlink(missing_ok=True)
+            shutil.rmtree(aside.parent, ignore_errors=True)
 
 
 def _aside(goal: Path) -> Path:
     return goal.with_name(f".{goal.name[:100]}.{secrets.token_hex(6)}.treeanon")
 
 
-def _open_file(handle: int) -> Path:
-    """Return a path to an open file without a name, for our other processes too."""
-    return Path(f"/proc/{os.getpid()}/fd/{handle}")
+def _staging(goal: Path) -> Path:
+    """Return a new folder beside a target, in which nobody else can read what is not checked yet."""
+    found = _aside(goal)
+    found.mkdir(mode=0o700)
+    return found
 
 
 def _publish(handle: int, aside: Path | None, goal: Path, *, force: bool, private: bool) -> None:
@@ -242,28 +245,20 @@ def open_folder(
     if goal.is_dir() and any(goal.iterdir()) and not is_ours(goal):
         raise FileError(f"{name}: holds files that are not from treeanon; empty it or name another folder")
     with naming(name):
-        aside = _aside(goal)
-        aside.mkdir()
+        staging = _staging(goal)
     try:
         with naming(name):
-            yield Folder(aside, None)
+            made = staging / goal.name
+            made.mkdir()
+            if goal.exists():
+                made.chmod(stat.S_IMODE(goal.stat().st_mode) | stat.S_IRWXU)
+            yield Folder(made, None)
         if check is not None:
-            check(aside)
+            check(made)
         with naming(name):
-            _publish_folder(aside, goal)
+            if goal.exists():
+                exchange(made, goal)
+            else:
+                made.rename(goal)
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-def _publish_folder(aside: Path, goal: Path) -> None:
-    if not goal.exists():
-        aside.rename(goal)
-        return
-    old = _aside(goal)
-    goal.rename(old)
-    try:
-        aside.rename(goal)
-    except BaseException:
-        old.rename(goal)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        shutil.rmtree(staging, ignore_errors=True)

@@ -95,9 +95,9 @@ class SolutionFile(PlainFile):
 
 
 def write_plain(plain: Mapping[str, Any], target: str | Path, *, force: bool) -> None:
-    """Write plain data as JSON, whole or not at all."""
+    """Write plain data as JSON, whole or not at all, for this user alone."""
     text = json.dumps(plain, indent=1, ensure_ascii=False)
-    with open_output(target, force=force) as stream:
+    with open_output(target, force=force, private=True) as stream:
         # A lone surrogate, which no reader lets in, must not become an error that shows it.
         stream.write((text + "\n").encode(errors="backslashreplace"))
 

@@ -18,7 +18,8 @@ from treeanon.io.columns.python_values import check_columns_exist
 from treeanon.io.relational.file_store import Copies, is_plain_file
 from treeanon.io.relational.folder import FolderSource, Part
 from treeanon.io.relational.source import OneTable, Place
-from treeanon.io.sources import STDIN, Source, find_sources, plain_name
+from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources, plain_name
+from treeanon.io.unnamed import is_unnamed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,9 +95,11 @@ class OneFile(RowFiles):
     def _by_columns(self, given: str | Path, source: Source, form: Format) -> ParquetFile:
         magic = form.magic
         self.files = form.name
-        if str(given) != STDIN and is_plain_file(Path(given)) and not source.name.lower().endswith((".gz", ".zst")):
-            return ParquetFile(Path(given), source.name)
-        if Path(given).is_file():
+        path = Path(given)
+        is_packed = source.name.lower().endswith(COMPRESSED)
+        if str(given) != STDIN and not is_packed and (is_plain_file(path) or is_unnamed(path)):
+            return ParquetFile(path, source.name)
+        if path.is_file():
             # Before it is unpacked, whatever it may come to.
             with source.open() as stream:
                 if stream.read(len(magic)) != magic:

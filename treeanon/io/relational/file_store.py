@@ -5,19 +5,26 @@ Copies are made of what is compressed, in a zip, or comes through a pipe.
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 import tempfile
 import zipfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from treeanon.errors import DataError, FileError, UsageError
 from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources
+from treeanon.io.unnamed import unnamed_file
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
 
 PACKAGE = "datapackage.json"
 _TABLE = re.compile(r"(?P<stem>.+)\.(?P<kind>csv|tsv|parquet)(?:\.gz|\.zst)?", re.IGNORECASE | re.DOTALL)
@@ -149,29 +156,74 @@ def is_plain_file(path: Path) -> bool:
 
 
 class Copies:
-    """Decompressed copies in a folder that only this user can read; `close` deletes them."""
+    """Decompressed copies in temporary files without a name; `close` gives their room back."""
 
     def __init__(self) -> None:
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._made = 0
+        self._files: list[BinaryIO] = []
 
     def of(self, source: Source, advance: Callable[[int], None] | None = None) -> Path:
         """Return the path of a decompressed copy of a source."""
-        with source.open(advance) as stream:
-            try:
-                if self._folder is None:
-                    self._folder = tempfile.TemporaryDirectory(prefix="treeanon-")
-                path = Path(self._folder.name, str(self._made))
-                self._made += 1
-                with path.open("xb") as copy:
-                    shutil.copyfileobj(stream, copy, _BLOCK)
-            except OSError as problem:
-                why = problem.strerror or type(problem).__name__
-                raise FileError(f"the temporary copy of {source.name}: cannot be written: {why}") from None
+        with source.open(advance) as stream, _copying(source):
+            file, path = _opened()
+            self._files.append(file)
+            shutil.copyfileobj(stream, file, _BLOCK)
+            file.flush()
         return path
 
     def close(self) -> None:
         """Delete all copies."""
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        while self._files:
+            with suppress(OSError):
+                self._files.pop().close()
+
+
+@contextmanager
+def _copying(source: Source) -> Iterator[None]:
+    try:
+        yield
+    except OSError as problem:
+        why = problem.strerror or type(problem).__name__
+        raise FileError(f"the temporary copy of {source.name}: cannot be written: {why}") from None
+
+
+def _opened() -> tuple[BinaryIO, Path]:
+    """Return a new file; each copy stays open, and there may be more of them than files that may be open at first."""
+    try:
+        return unnamed_file()
+    except OSError as problem:
+        if problem.errno != errno.EMFILE:
+            raise
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return unnamed_file()
+
+
+_SQLITE, _WAL = b"SQLite format 3\0", 18
+
+
+def fill_sqlite(
+    source: Source, connect: Callable[[Path], Connection], advance: Callable[[int], None] | None = None
+) -> Connection:
+    """Return a connection to a copy of a SQLite file, which has lost its name before its first byte is there.
+
+    SQLite opens files by names of their own alone. A copy has no write-ahead log beside it, and does not ask for one.
+    """
+    with source.open(advance) as stream, _copying(source):
+        handle, name = tempfile.mkstemp(prefix="treeanon-")
+        with os.fdopen(handle, "wb") as copy:
+            try:
+                connection = connect(Path(name))
+            finally:
+                Path(name).unlink()
+            try:
+                head = stream.read(_WAL + 2)
+                if head.startswith(_SQLITE):
+                    head = head[:_WAL] + head[_WAL:].replace(b"\2", b"\1")
+                copy.write(head)
+                shutil.copyfileobj(stream, copy, _BLOCK)
+            except BaseException:
+                connection.close()
+                raise
+    return connection

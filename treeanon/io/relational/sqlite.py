@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, UsageError
 from treeanon.io.columns.python_values import NO_TEXT, GrowingColumn, Wrong, check_columns_exist, row_errors
-from treeanon.io.relational.file_store import Copies, is_plain_file
+from treeanon.io.relational.file_store import fill_sqlite, is_plain_file
 from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower, quoted
 from treeanon.io.sources import STDIN, find_sources
 from treeanon.schema.keys import ForeignKey
@@ -80,12 +81,11 @@ class SqliteSource:
         self, given: str | Path, advance: Callable[[int], None] | None = None, *, called: str | None = None
     ) -> None:
         self.name = called or ("standard input" if str(given) == STDIN else str(given))
-        self._copies = Copies()
         self._connection: sqlite3.Connection | None = None
         try:
-            path, copied = self._path(given, advance, called)
             with _plainly(self.name):
-                self._connection = _connected(path, copied)
+                self._connection = self._connected(Path(given), advance, called)
+                _begin(self._connection)
                 self._tables = self._described()
                 self._stated = self._declared()
                 hidden = self._hidden()
@@ -97,17 +97,16 @@ class SqliteSource:
     def __repr__(self) -> str:
         return f"SqliteSource({self.name!r})"
 
-    def _path(self, given: str | Path, advance: Callable[[int], None] | None, called: str | None) -> tuple[Path, bool]:
-        """Return the path of the file, and whether it is a temporary copy."""
-        path = Path(given)
-        if str(given) != STDIN and is_plain_file(path) and not path.name.lower().endswith(".zip"):
-            return path, False
+    def _connected(self, path: Path, advance: Callable[[int], None] | None, called: str | None) -> sqlite3.Connection:
+        """Return a connection to the file, or to a temporary copy of what is packed."""
+        if str(path) != STDIN and is_plain_file(path) and not path.name.lower().endswith(".zip"):
+            return _connect(path)
         if path.is_dir():
             raise UsageError(f"{self.name}: is a folder; a SQLite file is expected")
-        found = find_sources(given, ENDINGS, called=called).items
+        found = find_sources(path, ENDINGS, called=called).items
         if len(found) != 1:
             raise UsageError(f"{self.name}: holds {len(found)} files; one SQLite file is expected")
-        return self._copies.of(found[0], advance), True
+        return fill_sqlite(found[0], partial(_connect, more="&nolock=1"), advance)
 
     @property
     def _open(self) -> sqlite3.Connection:
@@ -202,11 +201,10 @@ class SqliteSource:
         return Place(f"{self.name}, table {table}", f"row {row + 1}")
 
     def close(self) -> None:
-        """Close the file, and delete the copy if there is one."""
+        """Close the file; a copy of it is then gone."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        self._copies.close()
 
 
 def _decodes(value: bytes) -> bool:
@@ -217,19 +215,18 @@ def _decodes(value: bytes) -> bool:
     return True
 
 
-def _connected(path: Path, copied: bool) -> sqlite3.Connection:
-    """Return a connection with one snapshot of the file, which trusts nothing in it."""
-    address = f"{path.absolute().as_uri()}?mode=ro{'&immutable=1' if copied else ''}"
-    connection = sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)
-    try:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
-        for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
-            connection.execute(f"PRAGMA {setting}")
-        # Lets signals be heard during a query that gives no row.
-        connection.set_progress_handler(lambda: 0, 1_000_000)
-        connection.execute("BEGIN")
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+def _connect(path: Path, more: str = "") -> sqlite3.Connection:
+    """Return a connection that has opened a file and read nothing of it yet."""
+    address = f"{path.absolute().as_uri()}?mode=ro{more}"
+    return sqlite3.connect(address, uri=True, timeout=_WAIT, isolation_level=None)
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Begin to read one snapshot of a file, and trust nothing in it."""
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+    for setting in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):
+        connection.execute(f"PRAGMA {setting}")
+    # Lets signals be heard during a query that gives no row.
+    connection.set_progress_handler(lambda: 0, 1_000_000)
+    connection.execute("BEGIN")
+    connection.execute("SELECT count(*) FROM sqlite_master").fetchone()

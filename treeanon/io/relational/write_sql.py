@@ -5,6 +5,7 @@ Released tables as one SQLite file, with their keys as constraints.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -54,21 +55,24 @@ def _check_apart(what: str, names: Sequence[str]) -> None:
 def write_sqlite(tables: Sequence[TableOut], stream: BinaryIO) -> None:
     """Write a database file of these tables."""
     check_names(tables)
-    with tempfile.TemporaryDirectory(prefix="treeanon-") as folder:
-        path = Path(folder) / "release.sqlite"
+    handle, name = tempfile.mkstemp(prefix="treeanon-")
+    with os.fdopen(handle, "rb") as made:
         try:
-            _make(tables, path)
+            _make(tables, Path(name))
         except sqlite3.Error as problem:
             # What sqlite says may quote data.
             raise FileError(f"the SQLite file cannot be made ({type(problem).__name__})") from None
-        with path.open("rb") as made:
-            shutil.copyfileobj(made, stream)
+        finally:
+            Path(name).unlink(missing_ok=True)
+        shutil.copyfileobj(made, stream)
 
 
 def _make(tables: Sequence[TableOut], path: Path) -> None:
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = OFF")
         database.execute("PRAGMA synchronous = OFF")
+        # It is open, and empty: from here on nobody finds it, however the program ends.
+        path.unlink()
         for table in tables:
             database.execute(definition(table))
         for table in tables:

@@ -98,7 +98,8 @@ def write_page(
         release: the result of `treeanon.anonymize`.
         target: the path of the file.
         force: replace an existing file.
-        audience: "public" (default), made from the published records alone, or "internal", which may show originals.
+        audience: "public" (default), made from the published records alone, or "internal", which may show originals:
+            only this user can read it.
         before: the input, for internal pages of trees.
         changes: records before and after, of a `treeanon.preview`, for internal pages.
         risk_before: the risk of the input (`treeanon.risk`), for internal pages.
@@ -108,7 +109,8 @@ def write_page(
         seed: makes the random choice of records reproducible, for tests.
     """
     text = page(release, **parameters)
-    with open_output(target, force=force) as stream:
+    private = parameters.get("audience") == "internal"
+    with open_output(target, force=force, private=private) as stream:
         stream.write(text.encode())
 
 
