@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treeanon.api import anonymize, apply, verify
+    from treeanon.api import anonymize, append, apply, verify
     from treeanon.errors import GuaranteeError, TreeanonError
     from treeanon.forest import Forest
     from treeanon.hierarchy import Hierarchy
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from treeanon.privacy import Guarantee
     from treeanon.queries.answers import Answer
     from treeanon.queries.api import query
-    from treeanon.release import PermutedRelease, Release, TableRelease
+    from treeanon.release import Appended, History, PermutedRelease, Release, TableRelease
     from treeanon.release.recommend import Recommendation, recommend
     from treeanon.reports.page.page import write_page
     from treeanon.reports.signed.check import check_report
@@ -33,10 +33,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "Appended",
     "Forest",
     "Guarantee",
     "GuaranteeError",
     "Hierarchy",
+    "History",
     "PermutedRelease",
     "Preview",
     "Recommendation",
@@ -50,6 +52,7 @@ __all__ = [
     "TreeanonError",
     "Verdict",
     "anonymize",
+    "append",
     "apply",
     "check_report",
     "preview",
@@ -68,10 +71,12 @@ __all__ = [
 
 _HOMES = {
     "Answer": "treeanon.queries.answers",
+    "Appended": "treeanon.release",
     "Forest": "treeanon.forest",
     "Guarantee": "treeanon.privacy",
     "GuaranteeError": "treeanon.errors",
     "Hierarchy": "treeanon.hierarchy",
+    "History": "treeanon.release",
     "PermutedRelease": "treeanon.release",
     "Preview": "treeanon.previews.preview",
     "Recommendation": "treeanon.release.recommend",
@@ -85,6 +90,7 @@ _HOMES = {
     "TreeanonError": "treeanon.errors",
     "Verdict": "treeanon.verifier.verdict",
     "anonymize": "treeanon.api",
+    "append": "treeanon.api",
     "apply": "treeanon.api",
     "check_report": "treeanon.reports.signed.check",
     "preview": "treeanon.previews.preview",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, Unpack, overload
 
@@ -20,6 +20,10 @@ from treeanon.privacy import Guarantee
 from treeanon.privacy.models.model import asks_for_size, largest_k
 from treeanon.privacy.models.registry import models_of
 from treeanon.progress import Progress
+from treeanon.release.append_batch import MAX_HELD, Appended, Asked
+from treeanon.release.append_batch import append as append_persons
+from treeanon.release.append_history import History
+from treeanon.release.append_persons import Persons, persons_of, reading_schema, together
 from treeanon.release.parameters import (
     GuaranteeParameters,
     ModelParameters,
@@ -425,3 +429,91 @@ def apply(solution: Any, data: Any, *, schema: SchemaLike | None = None) -> Any:
     if of_rows:
         return _like(given, apply_table(solution, given.table()))
     return _like(given, apply_forest(solution, given.forest()))
+
+
+def append(
+    solution: Solution | str | Path,
+    data: Forest | Data,
+    *,
+    schema: SchemaLike | None = None,
+    history: History | str | Path | None = None,
+    earlier: Forest | Data | None = None,
+    published: Forest | str | Path | Sequence[str | Path] | None = None,
+    person: str | None = None,
+    full: bool = False,
+    k: int | None = None,
+    max_held: int | float | str = MAX_HELD,
+    anew: bool = False,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Appended:
+    """Return the release of persons who are new since the last one, by its solution: a batch that hides all of its own.
+
+    Whoever knows in which batch a person came finds as many records there as the guarantee says. Persons for whom that
+    cannot be are held back: they wait in the history that comes back with the release (docs/append.md has the
+    definition, and what it does not say). Merged trees and whole objects, both attackers; solutions with l-diversity,
+    negative knowledge, or relations of three labels known of the same nodes are refused, and so are tables.
+    TooManyHeldError, a GuaranteeError, if too many are held back; it has a coarser solution.
+
+    Parameters
+        solution: the solution of the release before, or the path of its file.
+        data: the delivery: a Forest, or data with a schema as `anonymize` takes them.
+        schema: what is in the data, where they are no Forest: a Schema, the path of one, or its TOML text.
+        history: who was published and who waits: what the append before has given or written (None: the first one).
+        earlier: at the first append: the input of the release before, so that its persons are recognized.
+        published: what was published so far, a Forest or files, to be checked together with the batch.
+        person: the class of role identifier by which persons are recognized (None: by all of their content).
+        full: the delivery has everybody, not new persons alone: who was published before is recognized and left aside.
+            A DataError tells how many of them have changed or are missing.
+        k: another k than that of the solution.
+        max_held: how many may be held back: a count, a share such as 0.1, or a text such as "10%".
+        anew: a coarser solution is searched for, by which everything is published anew, older persons from what is
+            `published`: they only become more general.
+        jobs: the number of cores for checks (default: all).
+        progress: a function of what is done and of how much.
+
+    >>> import treeanon as ta
+    >>> text = 'version = 1\\n[input]\\nformat = "ndjson"\\n[[class]]\\nname = "ill"\\npath = "ills[]"'
+    >>> schema = ta.Schema.loads(text)
+    >>> flu, acne = [["ill", "Flu", []]], [["ill", "Acne", []]]
+    >>> first = ta.anonymize(ta.Forest.from_records(schema, [flu, flu, acne, acne]), k=2)
+    >>> new = ta.append(first.solution, ta.Forest.from_records(schema, [flu, flu, acne]), max_held="50%")
+    >>> new, list(new.release.forest.records())
+    (<Appended: 2 persons published, 1 held back>, [[['ill', 'Flu', []]], [['ill', 'Flu', []]]])
+    >>> ta.append(first.solution, ta.Forest.from_records(schema, [acne]), history=new.history)
+    <Appended: 2 persons published, 0 held back>
+    """
+    if isinstance(solution, str | Path) and is_of_table(solution):
+        raise UsageError("append: this is the solution of a table, and only persons of trees can be appended")
+
+    def delivered(given: Forest | Data) -> Persons:
+        if isinstance(given, Forest):
+            if person is not None:
+                raise UsageError(
+                    "person: a Forest has no identifiers; give the data that it was read from, and the schema"
+                )
+            return Persons(given)
+        own = schema_of(schema)
+        return persons_of(Given.of(given, reading_schema(own, person), jobs=jobs).forest(), own, person)
+
+    return append_persons(
+        solution,
+        delivered(data),
+        history=history,
+        earlier=None if earlier is None else delivered(earlier),
+        published=_published(published, schema, jobs),
+        asked=Asked(person, full, k, max_held, anew, jobs, progress),
+    )
+
+
+def _published(
+    given: Forest | str | Path | Sequence[str | Path] | None, schema: SchemaLike | None, jobs: int | None
+) -> Forest | None:
+    """Return all that was published so far as one forest."""
+    if given is None or isinstance(given, Forest):
+        return given
+    files = [given] if isinstance(given, str | Path) else list(given)
+    if not files:
+        return None
+    first, *others = (Given.of(file, schema, jobs=jobs).forest() for file in files)
+    return together(first, [tree for other in others for tree in other.records()])

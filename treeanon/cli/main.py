@@ -19,6 +19,7 @@ from treeanon.cli.streams import LOST, finish_output, guard_streams
 COMMANDS = {
     "algorithms": "List the search algorithms, or describe one with its parameters.",
     "anonymize": "Anonymize records with a verified guarantee.",
+    "append": "Publish new persons by the solution of an earlier release.",
     "apply": "Apply a solution to new data, and verify its guarantee.",
     "bench": "Repeat published experiments on synthetic tables and trees.",
     "compare": "Measure the information loss of a release.",

@@ -1,5 +1,7 @@
 """From a forest or a table to a checked release: search, verify, measure, write."""
 
+from treeanon.release.append_batch import Appended, TooManyHeldError, append
+from treeanon.release.append_history import History
 from treeanon.release.permuted import PermutedRelease, fulfill_permuted
 from treeanon.release.solution_file import SolutionFile
 from treeanon.release.table import anonymize_table, fulfill_table
@@ -13,7 +15,9 @@ from treeanon.release.tree_release import Release
 from treeanon.release.tree_request import Request
 
 __all__ = [
+    "Appended",
     "DocumentsRelease",
+    "History",
     "PermutedRelease",
     "Release",
     "Request",
@@ -21,8 +25,10 @@ __all__ = [
     "TableRelease",
     "TableRequest",
     "TableSolution",
+    "TooManyHeldError",
     "anonymize",
     "anonymize_table",
+    "append",
     "apply",
     "apply_table",
     "documents_of",

@@ -37,9 +37,10 @@ def apply(solution: Solution | str | Path, forest: Forest) -> Release:
     """
     if not isinstance(solution, Solution):
         solution = SolutionFile.load(solution).solution
-    forest = shifted(_trees_of(solution, forest))
+    forest = shifted(trees_of(solution, forest))
     refuse_too_few(forest, solution.guarantee.k)
     own = replace(fitted(solution, forest), suppressed=0)
+    _refuse_told(forest, own)
     published = own.apply(forest)
     verdict = verify(published, own.guarantee)
     if not verdict.holds:
@@ -50,7 +51,7 @@ def apply(solution: Solution | str | Path, forest: Forest) -> Release:
     return Release(published, own, measure(forest, published), verdict, counts_of(forest, published))
 
 
-def _trees_of(solution: Solution, forest: Forest) -> Forest:
+def trees_of(solution: Solution, forest: Forest) -> Forest:
     """Return the trees of which a solution is: those given, or merged ones where the schema leaves it open."""
     whole = bool(forest.classes.types)
     if whole and solution.objects == "merged":
@@ -96,7 +97,7 @@ def _check_rules_of_objects(forest: Forest, solution: Solution) -> None:
     if solution.disassociated:
         raise UsageError("the solution moves nodes, which is for merged trees: here objects stay whole")
     triggered: set[Label] = set()
-    classes, bound = forest.classes, bound_types(forest) if solution.left_out else frozenset()
+    classes = forest.classes
     for rule in solution.left_out:
         if len(rule) != 3:
             raise UsageError("the solution was made for merged trees: here objects stay whole")
@@ -113,15 +114,21 @@ def _check_rules_of_objects(forest: Forest, solution: Solution) -> None:
                 f"the solution leaves {rule[1][0]} out of {rule[2]}, where it is a field of an object that stays: its"
                 " absence would tell"
             )
-        if lower in bound:
-            raise GuaranteeError(
-                f"in these data every object that can hold {rule[1][0]} holds just one, so that leaving it out would"
-                f" tell: {SEARCH_ANEW}"
-            )
         triggered.add(rule[0])
         if rule[1] in triggered:
             raise UsageError(
                 "the rules of leaving out are not in order: one leaves out what has triggered another, or itself"
+            )
+
+
+def _refuse_told(forest: Forest, solution: Solution) -> None:
+    """GuaranteeError if a rule leaves out, of whole objects, what every other object holds just one of."""
+    bound = bound_types(forest) if forest.classes.types and solution.left_out else frozenset()
+    for rule in solution.left_out:
+        if forest.classes.index(rule[1][0]) in bound:
+            raise GuaranteeError(
+                f"in these data every object that can hold {rule[1][0]} holds just one, so that leaving it out would"
+                f" tell: {SEARCH_ANEW}"
             )
 
 

@@ -172,14 +172,14 @@ def check_seed(seed: object) -> None:
         raise UsageError("seed must be a whole number from 0 on, or None")
 
 
-def persons(given: int | float | str, records: int) -> int:
+def persons(given: int | float | str, records: int, name: str = "max_suppressed") -> int:
     """Return the number of persons that a bound means: a count, a share below 1, or a text as "12", "1%" or "100%".
 
     >>> persons("1%", 615), persons(0.01, 615), persons("12", 615), persons(12, 615)
     (6, 6, 12, 12)
     """
     wrong = UsageError(
-        'max_suppressed must be a number of persons, or a share such as "1%" or 0.01; the number whole, such as 12'
+        f'{name} must be a number of persons, or a share such as "1%" or 0.01; the number whole, such as 12'
     )
     if isinstance(given, bool):
         raise wrong
