@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, ClassVar
 
 import click
 
 from treeanon.cli.checks import (
     announce_compilation,
+    beside,
     check_extra_output,
     check_folder,
     check_form,
@@ -131,11 +133,17 @@ def command(
             published=_all_published(published, loaded, reading, quiet=quiet),
             asked=Asked(person, full, k, max_held or MAX_HELD, anew, reading["jobs"], progress),
         )
-    with progress_bar("writing", quiet=quiet) as progress:
-        done.write(
-            output, history=target_state, solution=solution_out, format=form.name, force=force, seed=seed,
-            jobs=reading["jobs"], progress=progress,
-        )  # fmt: skip
+    with ExitStack() as stack:
+        stack.enter_context(done.history.written_after(target_state, force=True))
+        if done.release is not None:
+            with progress_bar("writing", quiet=quiet) as progress:
+                done.release.write(
+                    output, format=form.name, force=force, seed=seed, jobs=reading["jobs"], progress=progress
+                )
+        rest = stack.pop_all()
+    with nullcontext() if done.release is None else beside(output), rest:
+        if solution_out and done.release is not None:
+            done.release.write_solution(solution_out, force=force)
     told = _lines(done, target_state, is_compared=full or bool(earlier) or os.path.exists(state))  # noqa: PTH110
     if done.release is None:
         say("\n".join(told), quiet=quiet)
