@@ -21,19 +21,27 @@ from tests.reference.candidates import Recipe as Reference
 from tests.support.candidate_worlds import nested, unnested
 from treeanon.errors import DataError, GuaranteeError
 
-PARENT = {"a1": "AX", "a2": "AX", "a3": "AY", "b1": "BX", "b2": "BX", "b3": "BY", "c1": "*", "c2": "*"}
+PARENT = {"a1": "AX", "a2": "AX", "a3": "AY", "b1": "BX", "b2": "BX", "c1": "*", "c2": "*"}
 SHAPES = (
-    ({"A": "", "B": "A"}, {"A": ("a1", "a2", "a3"), "B": ("b1", "b2", "b3")}),
+    ({"A": "", "B": "A"}, {"A": ("a1", "a2", "a3"), "B": ("b1", "b2")}),
     ({"A": "", "B": "A", "C": "A"}, {"A": ("a1", "a2"), "B": ("b1", "b2"), "C": ("c1", "c2")}),
     ({"A": "", "B": "A", "C": "B"}, {"A": ("a1", "a2"), "B": ("b1", "b2"), "C": ("c1",)}),
 )
 
 
 @cache
-def world_of(shape: int) -> tuple[Schema, list[Tree]]:
-    """The class tree of a shape, and all trees over its values."""
+def world_of(shape: int, headless: bool) -> tuple[Schema, list[Tree]]:
+    """The class tree of a shape, and all trees over its values; `headless` ones too, where a class above is missing.
+
+    With fewer trees there are fewer candidates. Where nodes are moved, the others are needed.
+    """
     under, values = SHAPES[shape]
-    return Schema(under), Schema(under).trees(values)
+    schema = Schema(under)
+    return schema, [tree for tree in schema.trees(values) if headless or _has_heads(tree, "", under)]
+
+
+def _has_heads(tree: Tree, above: str, under: dict[str, str]) -> bool:
+    return all(under[name] == above and _has_heads(below, name, under) for (name, _), below in tree)
 
 
 def schema_text(shape: int, folder: Path) -> str:
@@ -58,6 +66,7 @@ class History:
     """What happened: the files, and of every delivery the persons, and whether everything was published anew."""
 
     shape: int
+    headless: bool
     k: int
     m: int
     n: int
@@ -65,18 +74,24 @@ class History:
     files: list[tuple[Path | None, Path, bool]] = field(default_factory=list)
     """Of every delivery the release (None: nobody was published), the solution, and whether it has everything."""
 
+    @property
+    def world(self) -> tuple[Schema, list[Tree]]:
+        """The class tree, and all trees that there may be."""
+        return world_of(self.shape, self.headless)
+
 
 def play(seed: int, folder: Path, *, how: str = "leave-out") -> History | None:
     """Let a history of 2 to 4 releases happen; None where already the first cannot be."""
     draw = random.Random(seed)
     shape = draw.randrange(len(SHAPES))
-    _, trees = world_of(shape)
+    headless = how != "leave-out"
+    _, trees = world_of(shape, headless)
     path = folder / "s.toml"
     path.write_text(schema_text(shape, folder))
     schema = ta.Schema.load(path)
     usual = draw.sample(trees, draw.choice([2, 3, 4]))
     m, n = draw.choice([(1, 0), (2, 0), (2, 1), (3, 1), (3, 2)])
-    story = History(shape, draw.choice([2, 3]), m, n)
+    story = History(shape, headless, draw.choice([2, 3]), m, n)
     state: ta.History | None = None
     for number in range(draw.choice([2, 3, 4])):
         size = draw.choice([3, 6, 10, 16] if number else [8, 16, 24])
@@ -86,8 +101,8 @@ def play(seed: int, folder: Path, *, how: str = "leave-out") -> History | None:
         story.deliveries.append(persons)
         try:
             if not number:
-                options = {"taking_apart": how} if how != "gcs" else {"algorithm": "gcs"}
-                first = ta.anonymize(forest, k=story.k, m=m, n=n, effort=0.1, **options)  # type: ignore[arg-type]
+                options = {"algorithm": "gcs"} if how == "gcs" else {"taking_apart": how, "effort": 0.1}
+                first = ta.anonymize(forest, k=story.k, m=m, n=n, **options)  # type: ignore[arg-type]
                 first.write(release_file)
                 first.write_solution(solution_file)
                 story.files.append((release_file, solution_file, True))
@@ -208,18 +223,25 @@ class Attack:
                 self.parts.append(found)
                 everything = everything + found
         self._may_be: dict[int, dict[Tree, set[Knowledge]]] = {}
+        self._published: dict[str, list[Tree]] = {}
 
     def may_be(self, number: int) -> dict[Tree, set[Knowledge]]:
         """What may be true of each record that the solution of a delivery can publish."""
         if number not in self._may_be:
             out: dict[Tree, set[Knowledge]] = {}
-            schema, trees = world_of(self.story.shape)
-            for tree in trees:
-                record = self.recipes[number].publish(schema, tree)
+            for tree, record in zip(self.story.world[1], self._world_by(number), strict=True):
                 if record in self.parts[number]:
                     out.setdefault(record, set()).update(known_of(tree, self.story.m, self.story.n))
             self._may_be[number] = out
         return self._may_be[number]
+
+    def _world_by(self, number: int) -> list[Tree]:
+        """What the solution of a delivery publishes of all trees."""
+        schema, trees = self.story.world
+        name = self.story.files[number][1].read_text()
+        if name not in self._published:
+            self._published[name] = [self.recipes[number].publish(schema, tree) for tree in trees]
+        return self._published[name]
 
     def candidates(self, number: int, known: Knowledge) -> Counter[Tree]:
         """The records of a part that may be a person of whom this is known."""
@@ -233,7 +255,7 @@ class Attack:
         for number, persons in enumerate(self.story.deliveries):
             recipe, left = self.recipes[number], []
             for came, tree in [*waiting, *((number, tree) for tree in persons)]:
-                is_there = recipe.publish(world_of(self.story.shape)[0], tree) in self.parts[number]
+                is_there = recipe.publish(self.story.world[0], tree) in self.parts[number]
                 (out if is_there else left).append((came, number, tree) if is_there else (came, tree))  # type: ignore[attr-defined]
             waiting = left
         return out
