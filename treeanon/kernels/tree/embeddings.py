@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs, Tinies, Words
+from treeanon.arrays import Ints, Longs, RecordSets, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE, has, ones
 from treeanon.kernels.tree.synopsis import node_now
@@ -60,22 +60,20 @@ def _held(kind: Tinies, at: Longs, size: Ints, rows: Words, lists: Ints, number:
     return bool(low < at[number] + size[number] and lists[low] == record)
 
 
+Places = tuple[Longs, Ints, Ints, Ints, Ints, Ints, Ints]
+"""Where the nodes of records are in a projected synopsis, as they are after the disassociations so far.
+
+The records' offsets; the synopsis node of every node of a record; its node in the projection; the one that it merged
+into; parent and place of the projection's nodes; the class of every label.
+"""
+
+
 @njit
 def joint_support(
-    kind: Tinies,
-    at: Longs,
-    size: Ints,
-    rows: Words,
-    lists: Ints,
+    sets: RecordSets,
     chosen: Ints,
     count: int,
-    offsets: Longs,
-    synopsis_node: Ints,
-    node_of: Ints,
-    into: Ints,
-    parent: Ints,
-    place: Ints,
-    class_of: Ints,
+    places: Places,
     labels: Ints,
     number_of_labels: int,
     upper: Ints,
@@ -85,8 +83,10 @@ def joint_support(
 ) -> int:
     """Return the records, counted up to `enough`, in which one embedding witnesses all labels and relations.
 
-    The records are among those that the chosen sets share; `class_of` has the class of every label.
+    The records are among those that the chosen sets share.
     """
+    kind, at, size, rows, lists = sets
+    offsets, synopsis_node, node_of, into, parent, place, class_of = places
     for i in range(number):
         for j in range(i):
             # No path has two nodes of one class, so no node has two ancestors of it.

@@ -28,7 +28,8 @@ import numpy as np
 
 from treeanon.algorithms.tree.published.projected import Projected, Workspace
 from treeanon.arrays import Flags, Ints
-from treeanon.kernels.tree.structure_check import broken, next_broken, rare_values
+from treeanon.kernels.tree.embeddings import Places
+from treeanon.kernels.tree.structure_check import Asked, Published, broken, next_broken, rare_values
 from treeanon.privacy import Guarantee
 
 
@@ -40,7 +41,7 @@ def value_check(space: Workspace, label_set: Ints, fresh: Flags, k: int, m: int)
     order = np.argsort(space.size[label_set], kind="stable")
     new = fresh[order]
     chosen = label_set[np.concatenate([order[new], order[~new]])]
-    return not rare_values(*space.arrays, space.room, chosen, int(fresh.sum()), k, m)
+    return not rare_values(space.arrays, space.room, chosen, int(fresh.sum()), k, m)
 
 
 Relation = tuple[int, int]
@@ -71,6 +72,13 @@ class StructureCheck:
         self._state = np.zeros(guarantee.m + 2, np.int32)
         self._upper, self._lower = np.zeros(most, np.int32), np.zeros(most, np.int32)
         self._chosen = np.empty(guarantee.m + most, np.int32)
+        base = tree.base
+        # These arrays are changed in place; those of the store may be moved to larger ones.
+        self._published: Published = (label_set, tree.relation_set, tree.changed)
+        self._places: Places = (
+            base.offsets, base.nodes, tree.node_of, tree.into, tree.parent, tree.place, tree.class_of
+        )  # fmt: skip
+        self._asked: Asked = (guarantee.k, guarantee.m, guarantee.n, self.joint)
 
     def new_pass(self, since: int) -> None:
         """Start again from the first combination, for those whose relations changed with disassociation `since` on."""
@@ -81,28 +89,17 @@ class StructureCheck:
 
     def next(self) -> Combination | None:
         """Return the next combination that fails; None when the pass is over."""
-        given, tree = self.guarantee, self.tree
+        given = self.guarantee
         if given.m < 2 or given.n < 1:
             return None
         count = next_broken(
-            *self.space.arrays,
+            self.space.arrays,
             self.space.room,
-            self.label_set,
-            tree.relation_set,
-            tree.changed,
+            self._published,
+            self._places,
+            self._asked,
             self._since,
             self._fresh,
-            given.k,
-            given.m,
-            given.n,
-            self.joint,
-            tree.base.offsets,
-            tree.base.nodes,
-            tree.node_of,
-            tree.into,
-            tree.parent,
-            tree.place,
-            tree.class_of,
             self._state,
             self._upper,
             self._lower,
@@ -115,29 +112,11 @@ class StructureCheck:
 
     def fails(self, combination: Combination) -> bool:
         """Return whether some records, but fewer than k, hold a combination."""
-        labels, tree = combination.labels, self.tree
-        return bool(
-            broken(
-                *self.space.arrays,
-                self.label_set,
-                tree.relation_set,
-                np.array(labels, np.int32),
-                len(labels),
-                np.array([labels.index(upper) for upper, _ in combination.relations], np.int32),
-                np.array([labels.index(lower) for _, lower in combination.relations], np.int32),
-                len(combination.relations),
-                self.guarantee.k,
-                self.joint,
-                tree.base.offsets,
-                tree.base.nodes,
-                tree.node_of,
-                tree.into,
-                tree.parent,
-                tree.place,
-                tree.class_of,
-                self._chosen,
-            )
-        )
+        labels = combination.labels
+        upper = np.array([labels.index(upper) for upper, _ in combination.relations], np.int32)
+        lower = np.array([labels.index(lower) for _, lower in combination.relations], np.int32)
+        given = (np.array(labels, np.int32), len(labels), upper, lower, len(upper), self._chosen)
+        return bool(broken(self.space.arrays, self._published, self._places, self._asked, *given))
 
     def support(self, relation: Relation) -> int:
         """Return the number of records that hold a relation."""
