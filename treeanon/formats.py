@@ -211,6 +211,15 @@ _OWN = (
         magic=b"SQLite format 3\0",
     ),
     Format(
+        "duckdb",
+        "relational",
+        (".duckdb", ".ddb"),
+        "one DuckDB file",
+        reader=f"{_TABLES}.open:open_duckdb",
+        writer=f"{_TABLES}.writing:DUCKDB",
+        record="patient",
+    ),
+    Format(
         "database",
         "relational",
         (),

@@ -46,6 +46,15 @@ def _sqlite(folder: Path) -> bytes:
     return (folder / "made.db").read_bytes()
 
 
+def _duckdb(folder: Path) -> bytes:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(folder / "made.duckdb")) as made:
+        made.execute("CREATE TABLE person (id INTEGER PRIMARY KEY, age TEXT, name TEXT)")
+        made.register("rows", pa.Table.from_pylist(_ROWS))
+        made.execute("INSERT INTO person SELECT id, age, name FROM rows")
+    return (folder / "made.duckdb").read_bytes()
+
+
 def _parquet() -> bytes:
     stream = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(_ROWS), stream)
@@ -74,6 +83,7 @@ def _xml() -> bytes:
 
 CASES = {
     "sqlite": ("in.db.gz", "out.db", "person"),
+    "duckdb": ("in.duckdb.gz", "out.duckdb", "person"),
     "tables": ("in.zip", "out/", "person"),
     "parquet": ("in.parquet.gz", "out.parquet", ""),
     "csv": ("in.csv.gz", "out.csv", ""),
@@ -87,6 +97,7 @@ CASES = {
 def _input(form: str, folder: Path) -> bytes:
     makers = {
         "sqlite": lambda: gzip.compress(_sqlite(folder)),
+        "duckdb": lambda: gzip.compress(_duckdb(folder)),
         "tables": lambda: _zip("person.parquet", _parquet()),
         "parquet": lambda: gzip.compress(_parquet()),
         "csv": lambda: gzip.compress(_csv()),
@@ -147,7 +158,7 @@ def _unpacked(data: bytes) -> bytes:
     return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
 
 
-@pytest.mark.parametrize("form", ["sqlite"])
+@pytest.mark.parametrize("form", ["sqlite", "duckdb"])
 def test_killed(form: str, tmp_path: Path) -> None:
     place = Place(form, tmp_path)
     place.run(1.5)

@@ -13,7 +13,6 @@ import numpy as np
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.facets import with_facets
-from treeanon.formats import FORMATS
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.columns.texts import coded
 from treeanon.io.relational.open import open_tables
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_FREE_PAGES = slice(36, 40)
-
-
 def look_at_tables(
     source: str | Path, format: str, called: str | None, schema: Schema, forest: Forest, found: Findings
 ) -> None:
@@ -61,13 +57,8 @@ def look_at_tables(
             if table.name in known:
                 columns = [name for name in valued(table.name) if name in known[table.name].columns]
                 _compare(tables, table.name, columns, table.data, found)
-    magic = FORMATS[format].magic
-    if magic and Path(source).is_file():
-        with Path(source).open("rb") as stream:
-            head = stream.read(100)
-        if head.startswith(magic):
-            # What was deleted is still there until its page is used again.
-            found.add("metadata", int.from_bytes(head[_FREE_PAGES], "big"))
+        # What was deleted is still there until its page is used again.
+        found.add("metadata", getattr(tables, "free", 0))
 
 
 def _compare(tables: TableSource, name: str, columns: list[str], written: pa.Table, found: Findings) -> None:

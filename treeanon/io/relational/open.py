@@ -1,4 +1,4 @@
-"""Openers of relational inputs (SQLite files, folders of tables, databases) and of single files of rows."""
+"""Openers of relational inputs (SQLite and DuckDB files, folders of tables, databases) and of single files of rows."""
 
 from __future__ import annotations
 
@@ -97,6 +97,13 @@ def open_sqlite(given: str | Path, *, called: str | None, delimiter: str, advanc
     from treeanon.io.relational.sqlite import SqliteSource
 
     return SqliteSource(given, advance, called=called)
+
+
+def open_duckdb(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:
+    """Open a DuckDB file."""
+    from treeanon.io.relational.duckdb_file import DuckdbSource
+
+    return DuckdbSource(given, advance, called=called)
 
 
 def open_database(given: str | Path, *, called: str | None, delimiter: str, advance: Advance | None) -> TableSource:

@@ -72,7 +72,10 @@ def _refuse(problem: Exception, name: str, place: str) -> NoReturn:
 
 
 class SqliteSource:
-    """The tables and views of a SQLite file; `left_out` says which declared keys lead nowhere."""
+    """The tables and views of a SQLite file; `left_out` says which declared keys lead nowhere.
+
+    `free` are the pages that hold nothing any more, but may still have what was deleted.
+    """
 
     files = ""
     by_column = False
@@ -89,6 +92,7 @@ class SqliteSource:
                 self._tables = self._described()
                 self._stated = self._declared()
                 hidden = self._hidden()
+                self.free = int(self._connection.execute("PRAGMA freelist_count").fetchone()[0])
         except BaseException:
             self.close()
             raise

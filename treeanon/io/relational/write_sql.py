@@ -9,7 +9,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -32,23 +32,28 @@ _AT_ONCE = 50_000
 
 def check_names(tables: Sequence[TableOut]) -> None:
     """Check that SQLite can tell names apart and has not reserved them; else UsageError."""
-    names = [table.name for table in tables]
-    _check_apart("tables", names)
+    check_apart("SQLite", tables)
     for table in tables:
-        _check_apart(f"columns of table {table.name!r}", table.data.column_names)
         if ascii_lower(table.name).startswith("sqlite_"):
             raise UsageError(
                 f"SQLite does not allow {table.name!r} as a table name; write another format (--to tables)"
             )
 
 
-def _check_apart(what: str, names: Sequence[str]) -> None:
+def check_apart(database: str, tables: Sequence[TableOut]) -> None:
+    """Check that names of tables, and of columns in one, differ in more than case; else UsageError."""
+    _check_apart(database, "tables", [table.name for table in tables])
+    for table in tables:
+        _check_apart(database, f"columns of table {table.name!r}", table.data.column_names)
+
+
+def _check_apart(database: str, what: str, names: Sequence[str]) -> None:
     folded: dict[str, str] = {}
     for name in names:
         other = folded.setdefault(ascii_lower(name), name)
         if other != name:
             raise UsageError(
-                f"SQLite does not distinguish the {what} {other!r} and {name!r}; write another format (--to tables)"
+                f"{database} does not distinguish the {what} {other!r} and {name!r}; write another format (--to tables)"
             )
 
 
@@ -91,8 +96,8 @@ def _fill(database: sqlite3.Connection, table: TableOut) -> None:
         database.executemany(insert, zip(*(column.to_pylist() for column in part.columns), strict=True))
 
 
-def definition(table: TableOut) -> str:
-    """Return the statement that creates an empty table, with its keys.
+def definition(table: TableOut, types: Mapping[str, str] = _TYPES) -> str:
+    """Return the statement that creates an empty table, with its keys; `types` are those of the kinds of columns.
 
     >>> import pyarrow as pa
     >>> data = pa.table({"id": [1], "age": ["30-39"]})
@@ -104,7 +109,7 @@ def definition(table: TableOut) -> str:
     )
     """
     lines = [
-        f"{quoted(name)} {_TYPES[table.kinds[name]]}{' NOT NULL' if name in table.needed else ''}"
+        f"{quoted(name)} {types[table.kinds[name]]}{' NOT NULL' if name in table.needed else ''}"
         for name in table.data.column_names
     ]
     if table.primary:

@@ -203,6 +203,17 @@ class SqliteWriter:
             write_sqlite(made(), stream)
 
 
+class DuckdbWriter(SqliteWriter):
+    """Writer of tables to a DuckDB file."""
+
+    def write(self, made: Tables, target: str, schema: Schema, *, force: bool, check: Check | None) -> None:
+        """Write the file."""
+        from treeanon.io.relational.duckdb_file import write_duckdb
+
+        with open_output(target, force=force, check=check) as stream:
+            write_duckdb(made(), stream)
+
+
 class DatabaseWriter:
     """Writer of tables to the database of a URL."""
 
@@ -219,7 +230,7 @@ class DatabaseWriter:
         write_database(made(), target, check)
 
 
-FOLDER, SQLITE, DATABASE = FolderWriter(), SqliteWriter(), DatabaseWriter()
+FOLDER, SQLITE, DUCKDB, DATABASE = FolderWriter(), SqliteWriter(), DuckdbWriter(), DatabaseWriter()
 
 
 def tables_writer(form: Format) -> TablesWriter:
