@@ -341,14 +341,14 @@ def test_numbers_of_persons_are_those_of_a_dict(parts: list[list[str | None]]) -
     for part in parts:
         texts = list(dict.fromkeys(text for text in part if text is not None))
         keys.append(np.array([-1 if text is None else texts.index(text) for text in part], np.int32))
-        digests.append(forest_persons._digests(texts, b"key"))
+        digests.append(forest_persons.digests_of(texts, b"key"))
     found, persons = forest_persons.numbered(keys, digests)
     known: dict[Any, int] = {}
     wanted = [known.setdefault(object() if text is None else text, len(known)) for part in parts for text in part]
     assert found.tolist() == wanted and persons == len(known)
 
 
-def test_digests_that_agree_in_half_are_two() -> None:
+def testdigests_of_that_agree_in_half_are_two() -> None:
     same = np.array([[1, 2], [1, 3], [1, 2], [1, 3]], np.uint64)
     assert forest_persons.numbered([np.arange(4)], [same])[0].tolist() == [0, 1, 0, 1]
 

@@ -19,7 +19,7 @@ from treeanon.kernels.tree.forest import group_by_record
 from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_class, facet_schema, facets_of
-from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
+from treeanon.schema.files import parts_of, ties_rows
 from treeanon.schema.layout import ROOT
 from treeanon.schema.persons import KEY_CLASS, by_row
 
@@ -265,7 +265,7 @@ def _in_rows(schema: Schema) -> np.ndarray:
             within[container.index] |= base > 0 and within[container.parent]
         inside = np.array([within[held.container] and held.container != base for held in layout.classes] + [False])
         for held in own.layout.classes:
-            if base > 0 and held.parent == ROOT and held.name not in (KEY_CLASS, ID_CLASS, REFERENCE_CLASS):
+            if base > 0 and held.parent == ROOT and held.name != KEY_CLASS and not ties_rows(held.name):
                 found[layout.class_index(held.name)] = ~inside
     return found
 

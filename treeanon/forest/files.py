@@ -14,7 +14,7 @@ from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetReader
 from treeanon.forest.forest import Forest
 from treeanon.forest.person_index import PersonIndex
-from treeanon.forest.persons import Piece, RowBatches, grouped, same_of
+from treeanon.forest.persons import Piece, RowBatches, digests_of, grouped, same_of
 from treeanon.forest.reference_texts import identity
 from treeanon.forest.row_store import RowStore
 from treeanon.forest.rows import without_rows
@@ -62,8 +62,8 @@ class FilesBuilder(ForestBuilder):
             FacetReader(part.schema, reads.layout, part.schema.layout)
             for part, reads in zip(self.parts, self.reads_of, strict=True)
         ]
-        self.above = [names.index(part.key.target) if part.key is not None else -1 for part in self.parts]
-        secret = secret_key(16)
+        self.above = [names.index(part.key.outer) if part.key is not None else -1 for part in self.parts]
+        self.secret = secret = secret_key(16)
         self.rows = [
             RowBatches(
                 part.schema.layout,
@@ -158,7 +158,10 @@ class FilesBuilder(ForestBuilder):
         found = [store.rows(first, stop, none) for store in self.stores]
         before, persons = first * BLOCK, min(stop * BLOCK, self.index.total) - first * BLOCK
         held = [Held(person - before, *columns) for _, (person, *columns) in found]
-        targets = [self._targets(at, held) for at in range(len(self.parts))]
+        targets = [
+            self._listed(at, held, found[self.above[at]][0]) if part.listed_by else self._targets(at, held)
+            for at, part in enumerate(self.parts)
+        ]
         owners = self._owners([each.person for each in held], targets)
         pieces = [
             Piece(
@@ -187,17 +190,33 @@ class FilesBuilder(ForestBuilder):
         if part.key is None or self.parts[above].is_persons:
             return None
         own, named = held[at], held[above]
-        found = same_of(np.concatenate([named.name, own.reference]))
+        target = self._named(at, above, named, own.person, own.reference)
+        self._count(at, int(np.count_nonzero(own.reference.any(axis=1) & (target < 0))))
+        return target
+
+    def _count(self, at: int, lost: int) -> None:
+        """Count references that lead nowhere."""
+        key = self.parts[at].key
+        if lost and key is not None:
+            self.report.dangling[key.name] += lost
+
+    def _named(self, at: int, above: int, named: Held, person: Ints, reference: np.ndarray) -> Ints:
+        """Return the row of a kind that each reference names, for a person of whom there is one of that name; else -1.
+
+        `at` is the kind whose key it is, and `above` that of the rows.
+        """
+        found = same_of(np.concatenate([named.name, reference]))
         # What has no name, or names nothing, is hashed to zero.
-        with_name, refers = named.name.any(axis=1), own.reference.any(axis=1)
+        with_name, refers = named.name.any(axis=1), reference.any(axis=1)
         width = int(found.max(initial=-1)) + 1
-        pair = np.concatenate([named.person, own.person]).astype(np.int64) * width + found
+        pair = np.concatenate([named.person, person]).astype(np.int64) * width + found
         rows = np.flatnonzero(with_name)
         rows = rows[np.argsort(pair[rows], kind="stable")]
         known = pair[rows]
         again = known[1:] == known[:-1]
         if again.any():
-            path = f"{self.parts[above].spec.name}.{part.key.target_path.text(slashed=False)}"
+            key = self.parts[at].key
+            path = f"{self.parts[above].spec.name}.{key.target_path.text(slashed=False) if key else ''}"
             what = "names this row like one before it of the same person, and keys lead to both"
             self._refuse(above, int(named.place[rows[1:][again]].min()), what, path)
         wanted = pair[len(named.person) :]
@@ -205,9 +224,31 @@ class FilesBuilder(ForestBuilder):
         leads = refers & (known[place] == wanted) if len(known) else np.zeros(len(wanted), bool)
         target = np.full(len(wanted), -1, np.int32)
         target[leads] = rows[place[leads]]
-        lost = int(np.count_nonzero(refers & ~leads))
-        if lost:
-            self.report.dangling[f"{part.spec.name}.{part.key.path.text(slashed=False)}"] += lost
+        return target
+
+    def _listed(self, at: int, held: Sequence[Held], around: Batch) -> Ints:
+        """Return for each row of a kind the row that lists it, -1 for none; `around` has the rows with the lists."""
+        part, above = self.parts[at], self.above[at]
+        layout = self.rows[above].layout
+        name = layout.class_index(part.listed_by)
+        table = around.tables[layout.classes[name].container]
+        texts = around.texts[name]
+        hashes = np.concatenate([digests_of(texts, self.secret, identity), np.zeros((1, 2), np.uint64)])
+        hashes[[not text or text.isspace() for text in texts] + [False]] = 0
+        person = held[above].person[table.owner]
+        named = self._named(at, at, held[at], person, hashes[table.codes[name]])
+        self._count(at, int(np.count_nonzero(hashes[table.codes[name]].any(axis=1) & (named < 0))))
+        there = named >= 0
+        pairs = np.unique(np.stack([named[there], table.owner[there]], axis=1), axis=0)
+        first = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+        if len(first) < len(pairs) and part.key is not None:
+            more = np.delete(pairs, first, axis=0)
+            if not self.skip:
+                what = "names a row that another list has, too: of several files a row lies in one other"
+                self._refuse(above, int(held[above].place[more[:, 1]].min()), what, part.key.name)
+            self._count(at, len(more))
+        target = np.full(len(held[at].person), -1, np.int32)
+        target[pairs[first, 0]] = pairs[first, 1]
         return target
 
     def _owners(self, person: Sequence[Ints], targets: Sequence[Ints | None]) -> list[tuple[Ints, Ints]]:

@@ -123,7 +123,7 @@ class RowBatches:
             for name, at in self.classes.items():
                 codes, digests = self.ties[name]
                 codes.append(np.where(_nothing(part, at), -1, part.tables[0].codes[at]).astype(np.int32))
-                digests.append(_digests(part.texts[at], self.secret, self.same))
+                digests.append(digests_of(part.texts[at], self.secret, self.same))
             self.parts.append(part)
             self.count += part.records
         self.seen += len(places)
@@ -170,7 +170,7 @@ def _blank(texts: Sequence[str]) -> np.ndarray:
     return np.array([not text or text.isspace() for text in texts] + [True])
 
 
-def _digests(texts: Sequence[str], secret: bytes, same: Same = str) -> np.ndarray:
+def digests_of(texts: Sequence[str], secret: bytes, same: Same = str) -> np.ndarray:
     """Return a keyed hash of each text, as two numbers of 64 bits."""
 
     def digest(text: str) -> bytes:
@@ -242,7 +242,8 @@ class Piece:
         found = [self.base]
         for container in self.own.containers[1:]:
             way = (self.wrapper, *container.wrappers) if self.wrapper and container.parent == 0 else container.wrappers
-            found.append(known[found[container.parent], way, container.name, container.predicate])
+            # Lists of references to rows that lie in these are in no record.
+            found.append(known.get((found[container.parent], way, container.name, container.predicate), -1))
         return found
 
 
@@ -257,6 +258,8 @@ def grouped(pieces: Sequence[Piece], persons: int, layout: Layout) -> Batch:
         new = [index.get(name, -1) for name in piece.names]
         containers = piece.containers(layout)
         for at, table in zip(containers, piece.rows.tables, strict=True):
+            if at < 0:
+                continue
             own = containers.index(at)
             parent = layout.containers[at].parent
             owner = places[parent][piece.owner if own == 0 else table.owner] if at else piece.owner

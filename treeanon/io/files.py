@@ -21,7 +21,7 @@ from treeanon.formats import NESTED, Format
 from treeanon.io.interface import format_of_name, reader_of, writer_of
 from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
-from treeanon.io.persons import as_files, prefixes_of
+from treeanon.io.persons import List, as_files, lists_of, prefixes_of
 from treeanon.io.profiles.seam import decoded, document_of
 from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.progress import Progress
@@ -66,8 +66,8 @@ def read_files(
 class Kind:
     """The files of one kind, and their rows as records of their own, with their keys as classes.
 
-    `prefix` stands before the number of a person, `prefix_above` before that of what a key leads to. `broken` are the
-    rows that were not read.
+    `prefix` stands before the number of a person, `prefix_above` before that of what a key leads to, and that of each
+    of `lists` before those of what it names. `broken` are the rows that were not read.
     """
 
     part: Part
@@ -76,18 +76,19 @@ class Kind:
     prefix: str
     prefix_above: str
     broken: frozenset[tuple[str, str]]
+    lists: tuple[List, ...]
 
 
 def rows_of_files(source: str | Path, schema: Schema, form: Format, options: ReadOptions) -> Iterator[Kind]:
     """Yield each kind of files, that of the persons first."""
     found = find_sources(source, form.endings)
     parts = [part for part in parts_of(schema, "integer") if part.container >= 0]
-    prefixes = prefixes_of(parts)
-    for part, items, own in zip(parts, _kinds_of(found, [part.spec for part in parts], form), prefixes, strict=True):
+    kinds = _kinds_of(found, [part.spec for part in parts], form)
+    for part, items, own, lists in zip(parts, kinds, prefixes_of(parts), lists_of(parts), strict=True):
         builder = builder_of(part.schema)
         for batch in _batches(decoded(items, schema, form), builder.reads, form, options, builder.report):
             builder.add(batch)
-        yield Kind(part, items, builder.finish(), *own, frozenset(builder.report.broken))
+        yield Kind(part, items, builder.finish(), *own, frozenset(builder.report.broken), lists)
 
 
 def _kinds_of(found: Sources, specs: Sequence[FileSpec], form: Format) -> list[list[Source]]:

@@ -6,7 +6,7 @@ It undoes what `treeanon.forest.persons` and `files` do: every format then write
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,10 +32,20 @@ _AT_ONCE = 20_000
 
 
 @dataclass(frozen=True)
+class List:
+    """Lists of references to rows of a kind that lie in those with the list: their class, and what a number follows."""
+
+    name: str
+    kind: int
+    prefix: str
+
+
+@dataclass(frozen=True)
 class _Kind:
     """One kind of rows: their schema, the container of the persons' layout that a row is, and the kind around it.
 
     `is_alone` says that nothing else tells which persons there are; `prefix` is put before the numbers of persons.
+    Rows refer to those of the kind `above` around them, or have `lists` of what lies in them.
     """
 
     schema: Schema
@@ -44,6 +54,7 @@ class _Kind:
     is_alone: bool = False
     prefix: str = ""
     prefix_above: str = ""
+    lists: tuple[List, ...] = ()
 
 
 def in_rows(forest: Forest, orders: Callable[[int], Longs]) -> Forest:
@@ -69,24 +80,36 @@ def as_files(forest: Forest, orders: Callable[[int], Longs], schema: Schema) -> 
     parts = [part for part in parts_of(schema, "integer", forest.schema.layout) if part.container >= 0]
     names = [part.spec.name for part in parts]
     kinds = []
-    for part, prefixes in zip(parts, prefixes_of(parts), strict=True):
-        above = names.index(part.key.target) if part.key is not None else -1
+    for part, prefixes, lists in zip(parts, prefixes_of(parts), lists_of(parts), strict=True):
+        above = names.index(part.key.target) if part.key is not None and not part.listed_by else -1
         base = facet_schema(part.schema)
-        kinds.append(_Kind(base, part.container, above if above > 0 else -1, False, *prefixes))
+        kinds.append(_Kind(base, part.container, above if above > 0 else -1, False, *prefixes, lists))
     made = _made(forest, kinds, orders(len(forest)), orders)
     return [(part.spec, rows) for part, rows in zip(parts, made, strict=True)]
 
 
 def prefixes_of(parts: Sequence[Part]) -> list[tuple[str, str]]:
     """Return what stands before the numbers of persons, and of what keys lead to, in the rows of each kind of files."""
-
-    def prefix(field: FieldPath, name: str) -> str:
-        return f"{name}/" if field.steps[-1].name == "reference" else ""
-
     person = parts[0].spec.name
     return [
-        (prefix(part.spec.person, person), prefix(part.key.path, part.key.target) if part.key else "") for part in parts
+        (_prefix(part.spec.person, person), _prefix(part.key.path, part.key.target) if part.key else "")
+        for part in parts
     ]
+
+
+def _prefix(field: FieldPath, name: str) -> str:
+    return f"{name}/" if field.steps[-1].name == "reference" else ""
+
+
+def lists_of(parts: Sequence[Part]) -> list[tuple[List, ...]]:
+    """Return the lists of references in the rows of each kind of files."""
+    found: list[tuple[List, ...]] = [() for _ in parts]
+    names = [part.spec.name for part in parts]
+    for at, part in enumerate(parts):
+        if part.listed_by and part.key is not None:
+            outer = names.index(part.key.outer)
+            found[outer] = (*found[outer], List(part.listed_by, at, _prefix(part.key.path, part.key.target)))
+    return found
 
 
 def _made(forest: Forest, kinds: Sequence[_Kind], order: Longs, orders: Callable[[int], Longs]) -> list[Forest]:
@@ -100,18 +123,20 @@ def _made(forest: Forest, kinds: Sequence[_Kind], order: Longs, orders: Callable
         moved = moved_by_kind(placed, layout, home, len(kinds))
         for maker, kind, nodes in zip(makers, kinds, moved, strict=True):
             maker.add(placed, start, nodes, makers[kind.above] if kind.above >= 0 else None)
+        for maker in makers:
+            maker.end(placed, makers)
     numbers = [orders(maker.rows) for maker in makers]
+    named = [np.zeros(maker.rows, bool) for maker in makers]
+    for maker, kind in zip(makers, kinds, strict=True):
+        referring = [(REFERENCE_CLASS, kind.above)] if kind.above >= 0 else []
+        for name, target in [*referring, *((one.name, one.kind) for one in kind.lists)]:
+            for codes in maker.codes_of(name):
+                named[target][codes[codes >= 0]] = True
     found = []
-    for at, maker in enumerate(makers):
-        named = np.zeros(maker.rows, bool)
-        for other, kind in zip(makers, kinds, strict=True):
-            if kind.above == at:
-                for batch in other.batches:
-                    codes = batch.tables[0].codes[other.ties[REFERENCE_CLASS]]
-                    named[codes[codes >= 0]] = True
-        own = np.where(named, numbers[at], -1)
-        above = numbers[kinds[at].above] if kinds[at].above >= 0 else np.empty(0, np.int64)
-        found.append(maker.forest({KEY_CLASS: order, ID_CLASS: own, REFERENCE_CLASS: above}))
+    for at, (maker, kind) in enumerate(zip(makers, kinds, strict=True)):
+        given = {KEY_CLASS: order, ID_CLASS: np.where(named[at], numbers[at], -1)}
+        given[REFERENCE_CLASS] = numbers[kind.above] if kind.above >= 0 else np.empty(0, np.int64)
+        found.append(maker.forest(given | {one.name: numbers[one.kind] for one in kind.lists}))
     return found
 
 
@@ -137,6 +162,7 @@ class RowMaker:
         self.old = {at: index[held.name] for at, held in named if held.name in index}
         self.new = {old: new for new, old in self.old.items()}
         self.ties = {held.name: at for at, held in enumerate(self.layout.classes) if held.name in TIES}
+        self.lists = {one.name: self.layout.class_index(one.name) for one in kind.lists}
         self.containers = self._containers()
         self.filled = self._of_persons() if kind.base else frozenset[int]()
         # Of each label the code in its class; the last is for none.
@@ -145,7 +171,7 @@ class RowMaker:
         self.code = self.code.astype(np.int32)
         self.code[0] = 0
         self.batches: list[Batch] = []
-        self.rows = 0
+        self.rows = self.start = 0
         # Of the part in hand: the place among all rows of each row of the base, -1 for one that is not written.
         self.place: Ints = np.empty(0, np.int32)
 
@@ -201,14 +227,37 @@ class RowMaker:
                     columns[at][len(kept) : len(kept) + len(extra.people)] = extra.around(around.place)
         tables = [ContainerRows(np.zeros(len(own), np.int32), columns), *self._inner(placed, kept, len(table))]
         batch = Batch(tuple(tables), tuple(() for _ in self.layout.classes), extra.moved())
-        self.batches.append(with_objects(batch, self.layout))
-        self.rows += len(own)
+        self.batches.append(batch)
+        self.start, self.rows = self.rows, self.rows + len(own)
+
+    def end(self, placed: Placed, makers: Sequence[RowMaker]) -> None:
+        """Have all of the part that was added last: with the lists of what lies in rows, which others have added."""
+        batch = self.batches.pop()
+        tables = list(batch.tables)
+        for one in self.kind.lists:
+            other, at = makers[one.kind], self.lists[one.name]
+            owner = self.place[placed.tables[other.kind.base].owner]
+            chosen = np.flatnonzero((owner >= 0) & (other.place >= 0))
+            chosen = chosen[np.argsort(owner[chosen], kind="stable")]
+            rows = (owner[chosen] - self.start).astype(np.int32)
+            tables[self.layout.classes[at].container] = ContainerRows(rows, {at: other.place[chosen]})
+        self.batches.append(with_objects(replace(batch, tables=tuple(tables)), self.layout))
+
+    def codes_of(self, name: str) -> list[Ints]:
+        """Return the codes of a class of references in all rows."""
+        at = self.ties[name] if name in self.ties else self.lists[name]
+        return [batch.tables[self.layout.classes[at].container].codes[at] for batch in self.batches]
 
     def _inner(self, placed: Placed, kept: Longs, size: int) -> Iterator[ContainerRows]:
         """Yield the rows of the containers inside rows."""
         new = np.full(size, -1, np.int32)
         new[kept] = np.arange(len(kept), dtype=np.int32)
         for at, container in zip(self.containers[1:], self.layout.containers[1:], strict=True):
+            if at < 0:
+                # A list of references: see `end`.
+                none = np.empty(0, np.int32)
+                yield ContainerRows(none, dict.fromkeys(container.held, none))
+                continue
             table = placed.tables[at]
             owner = new[table.owner] if container.parent == 0 else table.owner
             codes = {held: self.code[table.labels[self.old[held]]] for held in container.held}
@@ -265,11 +314,13 @@ class RowMaker:
     def forest(self, numbers: Mapping[str, Longs]) -> Forest:
         """Return the forest of the rows, given the number from 0, or -1, that each key stands for."""
         prefixes = {KEY_CLASS: self.kind.prefix, REFERENCE_CLASS: self.kind.prefix_above}
+        prefixes |= {one.name: one.prefix for one in self.kind.lists}
+        ties = self.ties | self.lists
         hierarchies: list[Hierarchy] = []
         for held in self.layout.classes:
             if held.is_object:
                 hierarchies.append(Hierarchy.flat([]))
-            elif held.name in self.ties:
+            elif held.name in ties:
                 prefix = prefixes.get(held.name, "")
                 count = len(numbers[held.name])
                 hierarchies.append(Hierarchy.flat(f"{prefix}{number}" for number in range(1, count + 1)))
@@ -279,7 +330,7 @@ class RowMaker:
         classes = Classes(names, parents, tuple(hierarchies), self.layout.types)
         labels = []
         for at, held in enumerate(self.layout.classes):
-            if held.name in self.ties:
+            if held.name in ties:
                 own = numbers[held.name]
                 codes = np.where(own >= 0, own + 1 + classes.first[at], -1)
             else:

@@ -27,6 +27,9 @@ ID_CLASS = "treeanon id"
 REFERENCE_CLASS = "treeanon reference"
 """The class of a file's schema that holds the reference to the object that its rows lie in."""
 
+LIST_CLASS = "treeanon list"
+"""What the classes of a file's schema begin with that hold references to rows which lie in its own."""
+
 FILE_FORMATS = ("ndjson", "json", "yaml", "yaml-stream", "csv", "parquet")
 """Formats of files of several kinds of objects."""
 
@@ -35,8 +38,9 @@ FILE_FORMATS = ("ndjson", "json", "yaml", "yaml-stream", "csv", "parquet")
 class Part:
     """One kind of files: the schema of its rows, and the container of the records' layout that a row is.
 
-    The file of the persons has container 0, which has all rows of a person. `key` leads to the part `above`, whose
-    container encloses this one; `is_named` says whether keys lead here.
+    The file of the persons has container 0, which has all rows of a person. By `key` its rows lie in those of the part
+    `above`, whose container encloses this one: a list of theirs names them in the class `listed_by`, or they refer
+    (an empty text). `is_named` says whether keys lead here.
     """
 
     spec: FileSpec
@@ -45,6 +49,7 @@ class Part:
     key: FileKey | None
     above: int
     is_named: bool
+    listed_by: str = ""
 
     @property
     def is_persons(self) -> bool:
@@ -58,7 +63,7 @@ def parts_of(schema: Schema, kind: ValueType = "text", layout: Layout | None = N
     `layout` is that of the records whose containers are meant, if it is not the schema's own.
     """
     layout = layout or schema.layout
-    keys = {key.file: key for key in schema.file_keys}
+    keys = {key.inner: key for key in schema.file_keys}
     named = {key.target for key in schema.file_keys}
     order = sorted(schema.files, key=lambda spec: len(_way(schema, spec.name)))
     place = {spec.name: at for at, spec in enumerate(order)}
@@ -66,9 +71,24 @@ def parts_of(schema: Schema, kind: ValueType = "text", layout: Layout | None = N
     for spec in order:
         key = keys.get(spec.name)
         container = 0 if spec is schema.files[0] else _container(layout, _way(schema, spec.name))
-        above = place[key.target] if key is not None else -1
-        found.append(Part(spec, _part_schema(schema, spec, kind), container, key, above, spec.name in named))
+        above = place[key.outer] if key is not None else -1
+        listed_by = list_class(schema, key) if key is not None and key.is_list else ""
+        found.append(Part(spec, _part_schema(schema, spec, kind), container, key, above, spec.name in named, listed_by))
     return tuple(found)
+
+
+def ties_rows(name: str) -> bool:
+    """Return whether a class of a file's schema holds references between rows, or what these name.
+
+    >>> ties_rows(ID_CLASS), ties_rows(f"{LIST_CLASS} 1"), ties_rows(KEY_CLASS)
+    (True, True, False)
+    """
+    return name in (ID_CLASS, REFERENCE_CLASS) or name.startswith(LIST_CLASS)
+
+
+def list_class(schema: Schema, key: FileKey) -> str:
+    """Return the class of a file's schema that holds the items of a list of references."""
+    return f"{LIST_CLASS} {schema.file_keys.index(key) + 1}"
 
 
 def _container(layout: Layout, way: Sequence[str]) -> int:
@@ -99,7 +119,7 @@ def _part_schema(schema: Schema, spec: FileSpec, kind: ValueType) -> Schema:
         if key.target == spec.name and key.target_path != spec.person and all(k.name != ID_CLASS for k in keys):
             keys.append(made(ID_CLASS, key.target_path))
         if key.file == spec.name:
-            keys.append(made(REFERENCE_CLASS, key.path))
+            keys.append(made(list_class(schema, key) if key.is_list else REFERENCE_CLASS, key.path))
     return replace(schema, classes=(*classes, *keys), files=(), file_keys=())
 
 
@@ -114,7 +134,7 @@ def _file_of(schema: Schema, name: str) -> str:
 
 def _way(schema: Schema, name: str) -> tuple[str, ...]:
     """Return the files whose rows enclose those of one, and itself, from the person inwards."""
-    above = {key.file: key.target for key in schema.file_keys}
+    above = {key.inner: key.outer for key in schema.file_keys}
     way: tuple[str, ...] = ()
     while name != schema.files[0].name:
         way = (name, *way)
@@ -175,12 +195,29 @@ def _problems(schema: Schema) -> Iterator[Problem]:
         for name in (key.file, key.target):
             if name not in names:
                 yield Problem(where, f"unknown file {name!r}; choose from {', '.join(names)}")
-        if [other.file for other in schema.file_keys].count(key.file) > 1:
-            yield Problem(where, f"rows of {key.file} lie in those of one other file: give it one key")
-        if key.file == names[0]:
-            yield Problem(where, f"{key.file} has the persons, which lie in no other file")
+        if [other.inner for other in schema.file_keys].count(key.inner) > 1:
+            yield Problem(where, f"rows of {key.inner} lie in those of one other file: give it one key")
+        if key.inner == names[0]:
+            yield Problem(where, f"{key.inner} has the persons, which lie in no other file")
+        if key.is_list and (what := _wrong_list(schema, key)):
+            yield Problem(where, what)
         if len({k.target_path for k in schema.file_keys if k.target == key.target}) > 1:
             yield Problem(where, f"keys name {key.target} by different fields; take one")
+
+
+def _wrong_list(schema: Schema, key: FileKey) -> str:
+    """Return what is wrong with a list of references; an empty text where nothing is."""
+    if schema.input.form.delimited:
+        return f"{schema.input.format} has no lists"
+    if key.outer == schema.files[0].name:
+        return f"{key.outer} has the persons, in whom all rows lie already: leave the key out"
+    steps = key.path.steps[: next(at for at, step in enumerate(key.path.steps, start=1) if step.repeated)]
+    item = (Step(key.file), *steps)
+    if any(spec.published and spec.path and spec.path.steps[: len(item)] == item for spec in schema.classes):
+        return "is a list of whose items more is published: leave these classes out, or the key"
+    if [other.path for other in schema.file_keys if other.file == key.file].count(key.path) > 1:
+        return "refers by a field that another key has: give one of them up"
+    return ""
 
 
 def _references(schema: Schema) -> set[FieldPath]:

@@ -145,7 +145,7 @@ class InputReader:
     def read_file_key(self, number: int, table: dict[str, Any]) -> FileKey | None:
         """Return one key between files."""
         self.problems.unknown_keys(table, KEY_KEYS, "a key", "key", number)
-        own = self.read_field(table.get("from"), "Condition.encounter.reference", "key", number, "from")
+        own = self.read_field(table.get("from"), "Condition.encounter.reference", "key", number, "from", lists=1)
         target = self.read_field(table.get("to"), "Encounter.id", "key", number, "to")
         for path, side in ((own, "from"), (target, "to")):
             if path is not None and len(path.steps) < 2:
@@ -179,8 +179,8 @@ class InputReader:
             return None
         return Reference(ends[0], ends[1], inside)
 
-    def read_field(self, text: object, example: str, *where: str | int) -> FieldPath | None:
-        """Return the path of a field that a row has once."""
+    def read_field(self, text: object, example: str, *where: str | int, lists: int = 0) -> FieldPath | None:
+        """Return the path of a field that a row has once, or in so many lists."""
         if not isinstance(text, str):
             wrong = "is missing" if text is None else "must be a string"
             self.problems.add(f'{wrong}; for example {where[-1]} = "{example}"', *where)
@@ -190,8 +190,9 @@ class InputReader:
         except PathError as error:
             self.problems.add(str(error), *where)
             return None
-        if any(step.repeated for step in path.steps):
-            self.problems.add("must be a field that a row has once, without []", *where)
+        if sum(step.repeated for step in path.steps) > lists or (path.steps[0].repeated and lists):
+            once = "must be a field that a row has once, without []"
+            self.problems.add(f"{once}, or in one list: Report.result[].reference" if lists else once, *where)
             return None
         return path
 

@@ -180,12 +180,35 @@ class FileSpec:
 
 @dataclass(frozen=True)
 class FileKey:
-    """One `[[key]]`: a field of a file whose values name rows of another by a field of that."""
+    """One `[[key]]`: a field of a file whose values name rows of another by a field of that.
+
+    Rows lie in the row that they name; those named by a list of a row lie in that one.
+    """
 
     file: str
     path: FieldPath
     target: str
     target_path: FieldPath
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a row may name several."""
+        return any(step.repeated for step in self.path.steps)
+
+    @property
+    def inner(self) -> str:
+        """The file whose rows lie in those of another."""
+        return self.target if self.is_list else self.file
+
+    @property
+    def outer(self) -> str:
+        """The file in whose rows those of another lie."""
+        return self.file if self.is_list else self.target
+
+    @property
+    def name(self) -> str:
+        """The field that refers, as messages show it."""
+        return f"{self.file}.{self.path.text(slashed=False)}"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from treeanon.io.persons import as_files
 from treeanon.io.sources import Sources, plain_name
 from treeanon.kernels.tree.forest import drop_nodes
 from treeanon.schema import Schema
-from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS
+from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, ties_rows
 from treeanon.schema.persons import KEY_CLASS
 from treeanon.table.reductions import flatten
 
@@ -82,7 +82,8 @@ def _look_at_keys(kind: Kind, found: Findings) -> None:
     found.add("nulls", len(rows) - len(_texts(rows, KEY_CLASS)))
     names = _texts(rows, ID_CLASS)
     found.add("keys", len(names) - len(_numbers(rows, ID_CLASS, len(rows))))
-    for name, prefix in ((KEY_CLASS, kind.prefix), (REFERENCE_CLASS, kind.prefix_above)):
+    lists = [(one.name, one.prefix) for one in kind.lists]
+    for name, prefix in ((KEY_CLASS, kind.prefix), (REFERENCE_CLASS, kind.prefix_above), *lists):
         for text in _texts(rows, name):
             number = text.removeprefix(prefix)
             is_one = text.startswith(prefix) and number.isascii() and number.isdigit() and number[0] != "0"
@@ -93,12 +94,14 @@ def _compare(rows: Forest, made: Forest, found: Findings) -> None:
     """Count rows that a release would have once, or in another form."""
     found.add("repeats", max(0, len(rows) - len(made)))
     found.add("form", int(len(rows) <= len(made) and _bare(rows) != _bare(made)))
-    found.add("keys", abs(len(_texts(rows, ID_CLASS)) - len(_texts(made, ID_CLASS))))
+    for name in rows.classes.names:
+        if ties_rows(name) and name != REFERENCE_CLASS:
+            found.add("keys", abs(len(_texts(rows, name)) - len(_texts(made, name))))
 
 
 def _bare(rows: Forest) -> Forest:
     """Return rows without what keys lead from and to, which a release has in an order of chance."""
-    names = [at for at, name in enumerate(rows.classes.names) if name in (ID_CLASS, REFERENCE_CLASS)]
+    names = [at for at, name in enumerate(rows.classes.names) if ties_rows(name)]
     dropped = np.isin(rows.classes.class_of[rows.label], names)
     trees = drop_nodes(rows.offsets, rows.parent, rows.label, dropped)
     return Forest(rows.schema, rows.classes, *trees, None)
