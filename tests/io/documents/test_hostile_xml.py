@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,33 @@ def test_many_attributes_take_linear_work(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_very_many_attributes(tmp_path: Path) -> None:
     assert trees(many_attributes(100_000, tmp_path), XML) == [RECORD]
+
+
+UTF_16 = codecs.BOM_UTF16_LE
+
+
+@pytest.mark.parametrize(
+    ("mark", "codec", "declared", "words"),
+    [
+        (b"", "utf-8", 'version="1.1"', "is not XML 1.0"),
+        (b"", "utf-8", 'version="1.0" encoding="UTF-7"', "declares UTF-7"),
+        (codecs.BOM_UTF8, "utf-8", 'version="1.0" encoding="utf-7"', "declares UTF-7"),
+        (codecs.BOM_UTF8, "utf-8", 'version="1.0" encoding="iso-8859-1"', "another encoding than"),
+        (codecs.BOM_UTF8, "utf-8", 'version="1.0" encoding="utf-16"', "another encoding than"),
+        (UTF_16, "utf-16-le", 'version="1.0" encoding="utf-8"', "another encoding than"),
+        (UTF_16, "utf-16-le", 'version="1.0" encoding="utf-16be"', "another encoding than"),
+        (UTF_16, "utf-16-le", 'version="1.1"', "is not XML 1.0"),
+        (b"", "utf-16-be", 'version="1.0" encoding="utf-8"', "another encoding than"),
+        (codecs.BOM_UTF8, "utf-8", 'version="1.0" encoding="UTF-8"', ""),
+        (UTF_16, "utf-16-le", "version='1.0' encoding='UTF-16'", ""),
+        (UTF_16, "utf-16-le", "version='1.0'", ""),
+        (b"", "latin-1", 'version="1.0" encoding="iso-8859-1"', ""),
+    ],
+)
+def test_how_a_document_begins(mark: bytes, codec: str, declared: str, words: str, tmp_path: Path) -> None:
+    body = f"<patients><patient><age>{WORD}\u00e9</age></patient></patients>"
+    path = put(tmp_path / "p.xml", mark + f"<?xml {declared}?>{body}".encode(codec))
+    if words:
+        assert words in refused(path, XML)
+    else:
+        assert trees(path, XML) == [[["age", f"{WORD}\u00e9", []]]]

@@ -20,6 +20,7 @@ from treeanon.forest.report import Dropped, ReadReport
 from treeanon.forest.tables import Batch, BatchWriter
 from treeanon.io.documents.values import new_codes
 from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier, XmlTexts, compile_elements
+from treeanon.io.documents.xml_head import check_head
 from treeanon.io.options import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Layout, Schema, Shape
@@ -55,13 +56,25 @@ class _Refusal(etree.Resolver):
         return self.resolve_empty(context)  # type: ignore[attr-defined]
 
 
+class _Parser(etree.XMLPullParser):
+    """A pull parser that looks at how a document begins."""
+
+    begun = False
+
+    def feed(self, data: Any) -> None:
+        if not self.begun:
+            self.begun = True
+            check_head(data)
+        super().feed(data)
+
+
 def safe_parser(
     tags: list[str] | None, events: tuple[Literal["start", "end"], ...]
 ) -> tuple[etree.XMLPullParser, _Refusal]:
     """Return a pull parser that loads nothing external, resolves no entities and keeps no comments; and its
     resolver.
     """
-    parser = etree.XMLPullParser(
+    parser = _Parser(
         events=events,
         tag=tags,
         resolve_entities=False,
