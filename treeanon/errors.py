@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+_BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def one_line(name: str) -> str:
+    """Return a name of a file in one line: members of archives may have any, such as one that reads like a message.
+
+    >>> one_line("a\\nb")
+    'a\\\\nb'
+    """
+    return _BREAKS.sub(lambda found: found[0].encode("unicode_escape").decode(), name)
 
 
 class TreeanonError(Exception):
@@ -50,7 +62,7 @@ class DataError(TreeanonError):
 
     def __init__(self, message: str, *, source: str = "", place: str = "", path: str = "") -> None:
         self.message, self.source, self.place, self.path = message, source, place, path
-        where = ", ".join(part for part in (source, place, path) if part)
+        where = ", ".join(one_line(part) for part in (source, place, path) if part)
         super().__init__(f"{where}: {message}" if where else message)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,11 @@ CASES: dict[str, tuple[int, str]] = {
     "": (2, "Missing argument 'INPUT'"),
     "in.ndjson": (2, "Missing option"),
     "in.ndjson -s s.toml": (2, "Missing option"),
+    "in.ndjson -s s.toml -o ''": (2, "--output: is empty"),
+    "in.ndjson -s s.toml -o '' --force": (2, "--output: is empty"),
+    "'' -s s.toml -o o.ndjson": (2, "INPUT: is empty"),
+    "in.ndjson -s '' -o o.ndjson": (2, "--schema: is empty"),
+    "in.ndjson -s s.toml -o o.ndjson --schema-out ''": (2, "--schema-out: is empty"),
     "in.ndjson -s s.toml -o o.ndjson --wat": (2, "No such option"),
     "in.ndjson -s s.toml -o o.ndjson --on-error ignore": (2, "on-error"),
     "in.ndjson -s s.toml -o o.ndjson --seed x": (2, "seed"),
@@ -100,7 +106,7 @@ def test_errors(
 ) -> None:
     code, words = CASES[arguments]
     before = files(place)
-    assert run("convert", *arguments.split(), monkeypatch=monkeypatch) == code
+    assert run("convert", *shlex.split(arguments), monkeypatch=monkeypatch) == code
     out, err = capfd.readouterr()
     assert out == "" and words in err and "Traceback" not in err
     assert not any(canary in err for canary in ("CANARY", "7f3a", NUMBER))

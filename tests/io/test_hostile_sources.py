@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.support.hostile import JSON, NDJSON, NUMBER, WORD, XML, a_schema, no_canary, put, refused, trees
-from treeanon.errors import FileError, UsageError
+from treeanon.errors import FileError, TreeanonError, UsageError
 from treeanon.forest.build import pseudonym
 from treeanon.schema import Schema
 
@@ -302,3 +302,52 @@ def test_pseudonyms_of_raw_trees(way: str, key: str | None, tmp_path: Path, monk
 def test_canaries_are_found() -> None:
     with pytest.raises(AssertionError):
         no_canary(f"value {WORD!r}")
+
+
+def test_links_out_of_a_folder(tmp_path: Path) -> None:
+    put(tmp_path / "secret.ndjson", LINES)
+    folder = put(tmp_path / "in" / "a.ndjson", LINES).parent
+    (folder / "inner.ndjson").symlink_to(folder / "a.ndjson")
+    assert len(ta.read(folder, NDJSON)) == 40
+    (folder / "notes.txt").symlink_to("/etc/hostname")
+    assert len(ta.read(folder, NDJSON)) == 40
+    (folder / "b.ndjson").symlink_to(tmp_path / "secret.ndjson")
+    assert "is a link out of the folder" in refused(folder, NDJSON, UsageError)
+    # Who names the files asks for them.
+    assert len(ta.read(f"{folder}/*.ndjson", NDJSON)) == 60
+    tables = put(tmp_path / "tables" / "person.csv", "age,id\n3,1\n").parent
+    (tables / "visit.csv").symlink_to(tmp_path / "secret.ndjson")
+    schema = a_schema("tables", "person", ("age", "age"))
+    assert "is a link out of the folder" in refused(tables, schema, UsageError)
+
+
+def test_names_of_members_cannot_look_like_messages(tmp_path: Path) -> None:
+    path = tmp_path / "p.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a\nerror: all is well\u2028.ndjson", "{")
+    found = refused(path, NDJSON)
+    assert len(found.splitlines()) == 1 and "a\\nerror: all is well\\u2028.ndjson, line 1" in found
+
+
+@pytest.mark.parametrize("name", ["h.csv", "h.json", "names.csv", "concepts.json", "people.csv"])
+def test_a_fifo_as_hierarchy(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    source = {
+        "names.csv": '{ icd10 = true, names = "names.csv" }',
+        "concepts.json": '{ terminology = "concepts.json" }',
+        "people.csv": '{ prefix = [3], population = "people.csv" }',
+    }.get(name, f'"{name}"')
+    text = "\n".join(["version = 1", "[input]", 'format = "ndjson"', "[[class]]", 'name = "age"', 'path = "age"'])
+    path = put(tmp_path / "s.toml", f"{text}\nhierarchy = {source}\n")
+    with pytest.raises(TreeanonError, match="is no regular file"):
+        Schema.load(path)
+
+
+def test_names_that_are_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "the name of the input is empty" in refused("", NDJSON, UsageError)
+    forest = ta.Forest.from_records(NDJSON, [[["age", "1", []]]])
+    for force in (False, True):
+        with pytest.raises(UsageError, match="the name of the output is empty"):
+            ta.write(forest, "", force=force)
+    assert not list(tmp_path.iterdir())

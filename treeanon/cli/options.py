@@ -32,6 +32,9 @@ MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd", "sensitive"
 _WIDEST = 22
 """Columns of an option with its value; longer ones have a line of their own."""
 
+_NAMES = ("FILE", "FOLDER", "INPUT", "PATH", "RELEASE", "SOLUTION", "BEFORE", "AFTER")
+"""What stands for names of files in the help."""
+
 _SHOWS_ALL = "treeanon.cli.help_all"
 
 
@@ -66,6 +69,15 @@ class Command(click.Command):
         if not any(param.name in self.rare for param in params):
             return params
         return [*params[:-1], _HELP_ALL, params[-1]]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; a name of a file that is empty would be that of the working folder."""
+        for param in self.params:
+            if param.metavar in _NAMES and ctx.params.get(param.name or "") == "":
+                raise click.UsageError(
+                    f"{param.opts[0] if param.opts[0] != param.name else param.metavar}: is empty", ctx
+                )
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in groups, their texts in one column."""

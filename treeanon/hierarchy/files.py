@@ -10,7 +10,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -195,6 +195,22 @@ _LOADERS: Mapping[str, Callable[[str], Hierarchy]] = {"csv": load_csv, "json": l
 _DUMPERS: Mapping[str, Callable[[Hierarchy], str]] = {"csv": dump_csv, "json": dump_json}
 
 
+def refuse_others(paths: Sequence[Path]) -> None:
+    """Check that no path is that of a FIFO or a device."""
+    for path in paths:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise FileError(f"{path}: is no regular file")
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return what a file holds; a FIFO or a device, which may never end, is refused."""
+    try:
+        refuse_others([path])
+        return path.read_bytes()
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+
+
 def read_hierarchy(path: Path) -> Hierarchy:
     """Return the hierarchy of a `.csv` or `.json` file; errors name the file and the line.
 
@@ -206,10 +222,7 @@ def read_hierarchy(path: Path) -> Hierarchy:
     ('*', 'lung', 'flu')
     """
     load = _LOADERS[_form(path)]
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    data = file_bytes(path)
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from treeanon.errors import FileError, HierarchyError
-from treeanon.hierarchy.files import DELIMITERS
+from treeanon.hierarchy.files import DELIMITERS, file_bytes
 from treeanon.hierarchy.links import ROOT, Nodes
 from treeanon.hierarchy.model import Hierarchy
 
@@ -122,9 +122,7 @@ def parse_prefix(spec: Mapping[str, object], value_type: str) -> tuple[Prefix | 
 def read_large(path: Path, kept: int) -> frozenset[str]:
     """Return the prefixes of so many characters whose population in a CSV file is more than 20,000."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+        text = file_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise HierarchyError(f"{path}: the text must be UTF-8") from None
     try:

@@ -29,7 +29,7 @@ _ROW = re.compile(r"Row #([0-9]+)")
 
 def rf2_files(folder: Path) -> list[Path]:
     """Return the relationship and description files in a folder, those of snapshots where there are any."""
-    found = sorted(path for path in folder.rglob("*.txt") if _NAME.fullmatch(path.name))
+    found = sorted(path for path in folder.rglob("*.txt") if _NAME.fullmatch(path.name) and path.is_file())
     return [path for path in found if "Snapshot" in path.name] or found
 
 

@@ -15,7 +15,7 @@ import orjson
 from treeanon.errors import FileError, HierarchyError
 from treeanon.hierarchy.codes import text_problems
 from treeanon.hierarchy.concepts import Concepts, Terminology
-from treeanon.hierarchy.files import DELIMITERS
+from treeanon.hierarchy.files import DELIMITERS, refuse_others
 from treeanon.hierarchy.rf2 import is_rf2, read_rf2, rf2_files
 
 Problems = list[tuple[str, str]]
@@ -178,6 +178,7 @@ def read_terminology(sources: list[Path], system: str | None = None) -> Terminol
     try:
         if not files:
             raise HierarchyError("the folder has no relationship and description files of SNOMED CT")
+        refuse_others(files)
         if all(is_rf2(file) for file in files):
             concepts = read_rf2(files)
         elif len(files) != 1:

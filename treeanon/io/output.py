@@ -43,6 +43,8 @@ def naming(name: str) -> Iterator[None]:
 
 def refuse_existing(target: str | Path, *, force: bool) -> None:
     """Check that a target is no file and no folder with something in it, unless `force`."""
+    if not str(target):
+        raise UsageError("the name of the output is empty")
     path = Path(target)
     with naming(str(target)):
         if str(target) == STDOUT or force or not (path.is_file() or path.is_dir()):

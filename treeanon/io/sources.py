@@ -6,14 +6,14 @@ import gzip
 import io
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from treeanon.errors import DataError, FileError, TreeanonError, UsageError
+from treeanon.errors import DataError, FileError, TreeanonError, UsageError, one_line
 
 STDIN = "-"
 COMPRESSED = (".gz", ".zst")
@@ -94,7 +94,7 @@ def _naming(name: str) -> Iterator[None]:
         raise
     except OSError as problem:
         if problem.errno is not None:
-            raise FileError(f"{name}: cannot be read: {problem.strerror or type(problem).__name__}") from None
+            raise FileError(f"{one_line(name)}: cannot be read: {problem.strerror or type(problem).__name__}") from None
         raise DataError("the compressed data is broken or ends too early", source=name) from None
     except (NotImplementedError, RuntimeError):
         raise DataError("the zip uses encryption or a method that is not supported", source=name) from None
@@ -226,6 +226,17 @@ def _files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
 
 
+def refuse_links(folder: Path, files: Iterable[Path], name: str, instead: str) -> None:
+    """UsageError if one of the files found in a folder is a link out of it, which may lead to anything.
+
+    `instead` says what else to do.
+    """
+    home = folder.resolve()
+    for path in files:
+        if not path.resolve().is_relative_to(home):
+            raise UsageError(f"{one_line(str(path))}: is a link out of the folder {one_line(name)}; {instead}")
+
+
 def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | None = None) -> Sources:
     """Return the documents that an input names; in collections those whose names have one of the endings.
 
@@ -235,10 +246,14 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
         if sys.stdin is None:
             raise FileError("standard input is closed")
         return Sources((Source("standard input", None, lambda: _Unclosed(sys.stdin.buffer)),), False)  # type: ignore[arg-type, return-value]
+    if not str(given):
+        raise UsageError("the name of the input is empty")
     path, name = Path(given), called or str(given)
     with _naming(name):
         if path.is_dir():
-            return _collection(name, _files_below(path), endings)
+            below = _files_below(path)
+            refuse_links(path, _of_endings(below, endings), name, "to follow links, name the files, as folder/*.json")
+            return _collection(name, below, endings)
         if path.is_file():
             if name.lower().endswith(".zip"):
                 members, ignored = _members(path, name, endings)
@@ -257,8 +272,12 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
     raise FileError(f"{name}: there is no such file or folder")
 
 
+def _of_endings(paths: list[Path], endings: tuple[str, ...]) -> list[Path]:
+    return [path for path in paths if plain_name(path.name).endswith(endings)]
+
+
 def _collection(name: str, paths: list[Path], endings: tuple[str, ...]) -> Sources:
-    taken = [path for path in paths if plain_name(path.name).endswith(endings)]
+    taken = _of_endings(paths, endings)
     return _checked_collection(name, [_file(path, str(path)) for path in taken], len(paths) - len(taken), endings)
 
 

@@ -16,8 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
+from treeanon.infer import propose, render_schema
+from treeanon.io import read
 from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.sqlite import SqliteSource
+from treeanon.schema import Schema
 
 WORD = "Zwischenfall"
 
@@ -282,3 +285,19 @@ def test_values_too_long(tmp_path: Path) -> None:
     path = a_file(tmp_path / "t.db", "CREATE TABLE t (a, b)", {"t": [("x" * 11_000_000, 5)]})
     assert "longer than" in refused(lambda: values(path))
     assert values(path, "b") == [5]
+
+
+def test_views_without_an_end_are_not_read_unless_they_are_named(tmp_path: Path) -> None:
+    endless = "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id, 'x' AS age FROM n"
+    path = a_file(
+        tmp_path / "t.db",
+        f"""CREATE TABLE person (id INTEGER PRIMARY KEY, age TEXT); INSERT INTO person VALUES (1, '3'), (2, '4');
+        CREATE VIEW a AS {endless}; CREATE VIEW b AS {endless} WHERE id < 0;
+        CREATE VIEW c AS {endless} ORDER BY age;""",
+    )
+    found = Schema.loads(render_schema(propose(str(path))))
+    assert found.input.record is not None and found.input.record.names == ("person",)
+    assert len(read(path, found)) == 2
+    source = open_tables(path, "sqlite")
+    assert source.read("a", ["id"], 5).num_rows == 5
+    source.close()

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from treeanon.errors import DataError, FileError, UsageError
-from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources
+from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources, refuse_links
 from treeanon.io.unnamed import unnamed_file
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Folder:
         try:
             if not path.is_file():
                 return None
+            refuse_links(self.path, [path], self.name, "copy it there")
         except (OSError, ValueError):
             return None
         return Stored(Source(str(path), path.stat().st_size, partial(_open, path)), path)
