@@ -15,10 +15,10 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import WalkState
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, RecordSets
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.published_records import Table, Trees, parted_by
-from treeanon.kernels.tree.strict_sets import Sets, Values, breaks, members
+from treeanon.kernels.tree.strict_sets import Values, breaks, members
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 
@@ -103,11 +103,11 @@ class ExtendedCheck:
         own = self.class_of[np.array(p.node, np.int64)]
         side, home = (own + 1).astype(np.int32), self.home[own] if len(self.home) else self.home
         others = others if p.m > 1 else others[:0]
-        return breaks(
-            prefixes, parted, others.astype(np.int32), len(p.node), p.label_set, p.relation_set,
-            p.shared, home, side, self.deniable, _sets(p), self.trees, p.slot, self.values, p.k, p.m, p.n, g.l,
-            g.diversity == "frequency", self.joint,
-        )  # fmt: skip
+        labels = (p.label_set, p.relation_set, p.shared, p.slot)
+        asked = (p.k, p.m, p.n, g.l, g.diversity == "frequency", self.joint)
+        sides = (home, side, self.deniable)
+        given = (labels, sides, _sets(p), self.trees, self.values, asked)
+        return breaks(prefixes, parted, others.astype(np.int32), len(p.node), *given)
 
     def _parted(self, p: PublishedLabels, part: int, rest: int) -> Table:
         """Return slots y, c, d: in some record one node y was above c and d until the step."""
@@ -170,7 +170,7 @@ def _homes(classes: Classes) -> Table:
     return np.array(found, np.int32)
 
 
-def _sets(p: PublishedLabels) -> Sets:
+def _sets(p: PublishedLabels) -> RecordSets:
     return p.sets.kind, p.sets.at, p.sets.size, p.sets.rows, p.sets.lists
 
 
