@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from treeanon.previews.preview import Preview, preview
     from treeanon.privacy import Guarantee
     from treeanon.queries.answers import Answer
-    from treeanon.queries.api import query
     from treeanon.release import Appended, History, PermutedRelease, Release, TableRelease
+    from treeanon.release.query import query
     from treeanon.release.recommend import Recommendation, recommend
     from treeanon.reports.page.page import write_page
     from treeanon.reports.signed.check import check_report
@@ -94,7 +94,7 @@ _HOMES = {
     "apply": "treeanon.api",
     "check_report": "treeanon.reports.signed.check",
     "preview": "treeanon.previews.preview",
-    "query": "treeanon.queries.api",
+    "query": "treeanon.release.query",
     "read": "treeanon.io",
     "read_permuted": "treeanon.io.columns.permuted_files",
     "read_table": "treeanon.io.columns.read_table",

@@ -10,13 +10,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import PurePath
 from typing import Literal
 
 from treeanon.errors import UsageError
 
-Kind = Literal["int", "float", "choice", "text", "flag", "class", "classes", "weights", "effort"]
+Kind = Literal["int", "float", "choice", "text", "flag", "class", "classes", "weights", "effort", "queries"]
 """`class` is the name of one class, `classes` a list of names, `weights` a number from 0 for each class named, and
-`effort` a factor above 0, or a time such as 30s."""
+`effort` a factor above 0, or a time such as 30s; `queries` are the path of a file of queries, or a list of them."""
 
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
@@ -57,6 +58,7 @@ class Parameter:
             "class": "the name of a class",
             "classes": "names of classes, separated by commas",
             "weights": "CLASS=NUMBER, separated by commas, with numbers from 0",
+            "queries": "the path of a file of queries, one a line, or a list of queries",
             "effort": "a number above 0 (1 is usual) or a time such as 30s",
         }[self.kind]
 
@@ -84,6 +86,8 @@ class Parameter:
             return isinstance(value, bool)
         if self.kind == "weights":
             return isinstance(value, Mapping) and all(map(_is_weight, value.items()))
+        if self.kind == "queries":
+            return isinstance(value, str | PurePath) or (_is_names(value) and len(value) > 0)  # type: ignore[arg-type]
         if self.kind == "effort":
             return isinstance(value, str) or (_is_number(value) and value > 0)  # type: ignore[operator]
         return isinstance(value, str) or (self.kind == "classes" and _is_names(value))

@@ -29,6 +29,9 @@ FORMS = ("distinct", "frequency", "entropy", "recursive")
 DISTANCES = ("equal", "ordered", "hierarchical")
 MODEL_PARAMETERS = ("l", "diversity", "c", "alpha", "p", "t", "emd", "sensitive", "models")
 
+_NAMED = ("objective", "queries")
+"""Parameters of searches that have an option of their own, too."""
+
 _WIDEST = 22
 """Columns of an option with its value; longer ones have a line of their own."""
 
@@ -48,8 +51,8 @@ class Command(click.Command):
     groups: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Guarantee": ("k", "m", "n", "recommended", "attacker", "negative", "as_published", *MODEL_PARAMETERS),
         "Search": (
-            "algorithm", "params", "taking_apart", "effort", "weights", "max_suppressed", "max_loss", "max_group_loss",
-            "mining",
+            "algorithm", "params", *_NAMED, "taking_apart", "effort", "weights", "max_suppressed", "max_loss",
+            "max_group_loss", "mining",
         ),
         "Tables": ("as_table", "levels", "styles", "spans", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
@@ -60,7 +63,7 @@ class Command(click.Command):
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
-        ("models", "round_ranges", "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
+        ("models", "round_ranges", *_NAMED, "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
     ) | {"levels", "styles", "spans", "max_group_loss", "sensitive", "seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -261,7 +264,7 @@ OPTION_OF = {
 """The options of `anonymize` for parameters that several searches share."""
 
 FORMER_OPTIONS = (
-    "g", "closed", "scope", "recoding", "objective", "complete", "loss", "preference", "matrix", "metric", "label",
+    "g", "closed", "scope", "recoding", "complete", "loss", "preference", "matrix", "metric", "label",
     "method", "look_back", "window", "primal", "seconds", "mode", "split", "order", "columns", "form", "block",
     "bits", "centers",
 )  # fmt: skip
@@ -321,6 +324,11 @@ def params_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(command)
     def gathered(*args: Any, params: dict[str, str], **given: Any) -> Any:
         former = {name: given.pop(name) for name in FORMER_OPTIONS}
+        for name in _NAMED:
+            if value := given.pop(name):
+                if name in params:
+                    raise click.UsageError(f"{_flag(name)} and --param {name} are the same; choose one")
+                params = {**params, name: value}
         used = {name: str(value).lower() if value is True else value for name, value in former.items() if value}
         for name, text in used.items():
             if name in params:
@@ -332,6 +340,10 @@ def params_option(command: Callable[..., Any]) -> Callable[..., Any]:
     for name in FORMER_OPTIONS:
         flag = name in _FORMER_FLAGS
         gathered = click.option(_flag(name), name, hidden=True, is_flag=flag, type=bool if flag else str)(gathered)
+    gathered = click.option("--queries", metavar="FILE", help="Queries of --objective queries, one a line.")(gathered)
+    gathered = click.option(
+        "--objective", metavar="NAME", help="What is minimized: loss [default], mining, queries, …"
+    )(gathered)
     return click.option(
         "--param",
         "params",

@@ -68,8 +68,8 @@ def command(
     treeanon query out.xml "disease = Flu under hospital = 'St. Mary'" -s schema.toml --solution out.solution.json
     treeanon query out/ "age < 30 and not illness in (HIV, Flu)" -s schema.toml --permuted --share --json
     """
-    from treeanon.queries.api import query, refuse_pseudonyms
     from treeanon.queries.grammar import parse
+    from treeanon.release.query import query, refuse_pseudonyms
     from treeanon.schema.derive import as_released
 
     # What is wrong with the query is said before anything is read.

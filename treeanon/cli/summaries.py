@@ -50,7 +50,7 @@ def release_summary(
         applies = release.solution.cut is not None
         lines.append(_solution_line(solution, applies=applies))
     lines += notes
-    lines += cut_lines(data)
+    lines += cut_lines(data) + objective_lines(data)
     lines += sacrifice_lines(data)
     lines += reading_notes(counts)
     lines += ["", *losses_text(release.loss, mining).splitlines()]
@@ -124,6 +124,18 @@ def cut_lines(data: Mapping[str, Any]) -> list[str]:
         what = ", ".join(f"{name} = {value}" for name, value in stricter.items())
         lines.append(f"Found for {what}, which is stricter than asked for and lost less")
     return lines
+
+
+def objective_lines(data: Mapping[str, Any]) -> list[str]:
+    """Return a line about an objective that has a measure of its own: in the release, and without the objective."""
+    found = data.get("search", {}).get("objective")
+    if not isinstance(found, Mapping):
+        return []
+    what = "ML2, the share of frequent subtrees lost"
+    if "queries" in found:
+        what = f"mean relative error of {found['queries']:,} queries"
+    before = f" (by the objective loss: {found['by_loss']:.3f})" if "by_loss" in found else ""
+    return [f"Objective {data['options']['objective']}: {what}: {found['value']:.3f}{before}"]
 
 
 def sacrifice_lines(data: Mapping[str, Any]) -> list[str]:

@@ -10,13 +10,13 @@ at most and shows it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
-from treeanon.algorithms.tree.solution import LabelRule, Solution
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -24,6 +24,26 @@ from treeanon.queries.domains import Domain, Readings, domain_of
 from treeanon.queries.grammar import Condition, Formula, QueryError, Under, conditions, fold, relations
 from treeanon.queries.lines import ROOT
 from treeanon.queries.rows import Counts
+
+
+class Told(Protocol):
+    """What a solution tells of what a release does not show."""
+
+    @property
+    def cut(self) -> Mapping[str, Any] | None:
+        """The published nodes of each class; None where records were recoded separately."""
+
+    @property
+    def withheld(self) -> tuple[str, ...]:
+        """The classes of which nothing is published."""
+
+    @property
+    def disassociated(self) -> tuple[Any, ...]:
+        """The relations whose lower nodes were moved."""
+
+    @property
+    def left_out(self) -> tuple[tuple[Any, ...], ...]:
+        """The rules of leaving out: trigger and label, each a class and a value."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +66,11 @@ class Known:
         return Known(self.must | other.must, self.can | other.can, share)
 
 
-def count_trees(forest: Forest, formula: Formula, solution: Solution | None = None) -> Counts:
+def count_trees(forest: Forest, formula: Formula, solution: Told | None = None) -> Counts:
     """Return how many persons of the original of a forest satisfy a formula.
 
     >>> import treeanon as ta
+    >>> from treeanon.algorithms.tree.solution import Solution
     >>> from treeanon.queries.grammar import parse
     >>> schema = ta.Schema.loads('''
     ... version = 1
@@ -70,7 +91,11 @@ def count_trees(forest: Forest, formula: Formula, solution: Solution | None = No
     >>> count_trees(forest, parse("hospital = H1"), whole)[1:], count_trees(forest, parse("disease = Flu"))[1:]
     ((1, 2), (1, 2))
     """
-    trees = _Trees(forest, solution, list(dict.fromkeys(conditions(formula))))
+    return counted(PublishedTrees(forest, solution, list(conditions(formula))), formula)
+
+
+def counted(trees: PublishedTrees, formula: Formula) -> Counts:
+    """Return how many persons of the original of trees satisfy a formula, whose conditions they were made for."""
     for relation in relations(formula):
         trees.check(relation)
 
@@ -83,19 +108,35 @@ def count_trees(forest: Forest, formula: Formula, solution: Solution | None = No
     return float(share.sum()), int(found.must.sum()), int(found.can.sum())
 
 
-class _Trees:
-    """A published forest, and what may have been in the records that it does not show."""
+class PublishedTrees:
+    """A published forest, and what may have been in the records that it does not show, as far as is asked.
 
-    def __init__(self, forest: Forest, solution: Solution | None, asked: Sequence[Condition]) -> None:
+    Published values are read as those of the trees `like` others, if there are some: that need not be found out again.
+    """
+
+    def __init__(
+        self,
+        forest: Forest,
+        solution: Told | None,
+        asked: Sequence[Condition],
+        like: PublishedTrees | None = None,
+    ) -> None:
         self.forest, self.classes, self.solution = forest, forest.classes, solution
         self.record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
         # The position of every parent among all nodes.
         start = forest.offsets[self.record]
         self.parent: Longs = np.where(forest.parent < 0, -1, forest.parent + start).astype(np.int64)
         self.of_class: Ints = self.classes.class_of[forest.label]
-        self.domains: dict[Condition, tuple[int, Domain]] = {}
+        self.domains: dict[Condition, tuple[int, Domain]] = {} if like is None else like.domains
+        self._readings: dict[tuple[Condition, int], Readings] = {} if like is None else like._readings
+        if like is None:
+            self.ask(asked)
+
+    def ask(self, asked: Iterable[Condition]) -> None:
+        """Prepare for further conditions; UsageError for one that does not fit the classes."""
+        forest = self.forest
         specs = {published.name: published for published in forest.schema.layout.classes if not published.is_object}
-        for condition in asked:
+        for condition in dict.fromkeys(asked):
             if condition.name not in specs:
                 known = ", ".join(specs)
                 raise QueryError(condition.place, f"unknown class {condition.name!r}; choose from {known}")
@@ -116,11 +157,10 @@ class _Trees:
 
     def nodes(self, condition: Condition) -> Known:
         """Return which nodes stand for a value that satisfies a condition."""
-        index, domain = self.domains[condition]
+        index = self.domains[condition][0]
         at = np.flatnonzero(self.of_class == index)
         labels, of_node = np.unique(self.forest.label[at], return_inverse=True)
-        texts = self.classes.texts_of(index, labels.astype(np.int32)) if len(labels) else []
-        found: list[Readings] = [domain.readings(text) for text in texts]
+        found = [self.readings(condition, label) for label in labels.tolist()]
         can, must = np.zeros(len(self.record), np.bool_), np.zeros(len(self.record), np.bool_)
         share = np.zeros(len(self.record))
         can[at] = np.array([1 in readings for readings in found], np.bool_)[of_node]
@@ -132,6 +172,13 @@ class _Trees:
         can[self.of_class < 0] = True
         share[self.of_class < 0] = 0.5
         return Known(must, can, share)
+
+    def readings(self, condition: Condition, label: int) -> Readings:
+        """Return what a label of the class of a condition may stand for."""
+        if (condition, label) not in self._readings:
+            text = self.classes.decode(label)[1]
+            self._readings[condition, label] = self.domains[condition][1].readings(text)
+        return self._readings[condition, label]
 
     def _in_records(self, nodes: Known, condition: Condition) -> Known:
         """Return in which records there is such a node, or may have been one that is not seen."""
@@ -221,7 +268,7 @@ class _Trees:
         one = path is not None and not any(step.repeated or step.predicate for step in path.steps)
         return bool(one and published.container == 0 and schema.input.person is None and not schema.files)
 
-    def _may_hide(self, rule: LabelRule, index: int, condition: Condition, domain: Domain) -> bool:
+    def _may_hide(self, rule: tuple[Any, ...], index: int, condition: Condition, domain: Domain) -> bool:
         """Return whether what a rule leaves out may have a value that satisfies a condition."""
         if rule[1][0] == STAR or index in self._inside(self.classes.index(rule[1][0])):
             return True

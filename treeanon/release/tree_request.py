@@ -9,9 +9,11 @@ from fractions import Fraction
 from numbers import Integral
 from typing import Any
 
+from treeanon.algorithms.tree.default.objectives import check_objective
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, TreeAlgorithm, tree_algorithm_named
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee
+from treeanon.queries.workload import queries_in
 from treeanon.schema import Schema
 from treeanon.schema.controls import refuse_controls
 from treeanon.schema.persons import of_merged_trees
@@ -69,7 +71,12 @@ class Request:
             finishing = tree_algorithm_named(TREE_DEFAULT)
             carried = finishing.checked({name: value for name, value in options.items() if finishing.takes(name)})
             options = {name: value for name, value in options.items() if name not in carried}
-        object.__setattr__(self, "options", algorithm.checked(options) | carried)
+        options = algorithm.checked(options) | carried
+        if algorithm.takes("queries") or self.complete:
+            if "queries" in options:
+                options["queries"] = queries_in(options["queries"])
+            check_objective(options.get("objective", "loss"), options.get("queries"))
+        object.__setattr__(self, "options", options)
         wanted = {"l-diversity": self.l is not None and self.l > 1, "negative knowledge": bool(self.negative)}
         algorithm.check_guarantees(name for name, is_wanted in wanted.items() if is_wanted)
         if persons(self.max_suppressed, 10**9):

@@ -21,6 +21,7 @@ from treeanon.algorithms.tree.default import published_labels as partition
 from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.maximal import search
 from treeanon.algorithms.tree.default.objective import Effort, Objective
+from treeanon.algorithms.tree.default.objectives import objective_of
 from treeanon.algorithms.tree.default.record_sets import RecordSets
 from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.solution import Result
@@ -148,8 +149,8 @@ def test_never_above_the_published_search_on_small_forests(seed: int) -> None:
         return
     try:
         theirs = gcs.search(forest, guarantee)
-        for objective in ("loss", "rpd"):
-            cost = Objective(forest, guarantee, objective).of_release
+        for objective in ("loss", "rpd", "mining"):
+            cost = objective_of(objective, forest, guarantee).of_release
             ours = search(forest, guarantee, objective=objective, effort=0.1)
             assert cost(ours.forest) <= cost(theirs.forest) + 1e-12
     except GuaranteeError:
@@ -324,7 +325,7 @@ def test_carrying_on_leaves_the_run_as_it_was() -> None:
     forest = ta.read("samples/patients.xml", MERGED)[:400]
     guarantee = Guarantee(10, m=2, n=1)
     start = gcs.search(forest, guarantee).solution
-    goal = Objective(forest, guarantee, "loss")
+    goal = Objective(forest, guarantee)
     run = maximal.Run(forest, guarantee, goal, "sibling", Ending.of(forest, guarantee), Effort(0.1), 0, 1, None)
     before, tree = run.indexed, run.tree
     assert start.disassociated and run.carry_on(start).forest.nodes

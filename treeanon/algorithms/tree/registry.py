@@ -118,10 +118,12 @@ TREE_ALGORITHMS = AlgorithmRegistry(
                 Parameter(
                     "objective",
                     "choice",
-                    "What is minimized. loss: value loss + share of relations lost + share of objects not kept whole.",
+                    "What is minimized. loss: value loss + share of relations lost + share of objects not kept whole;"
+                    " rpd, rpda: path domains; mining: frequent subtrees lost (ML2); queries: errors of queries.",
                     "loss",
-                    ("loss", "rpd", "rpda"),
+                    ("loss", "rpd", "rpda", "mining", "queries"),
                 ),
+                Parameter("queries", "queries", "File of the queries of objective=queries, one a line."),
                 Parameter("weights", "weights", "Relative weights of classes (default 1).", shared=True),
                 Parameter(
                     "taking_apart",

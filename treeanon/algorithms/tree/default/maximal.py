@@ -12,9 +12,10 @@ tree-structured data", IEEE TKDE 2015) instead repair every cut that they pass.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -23,19 +24,19 @@ from treeanon.algorithms.tree.default.greedy_walk import (
     Order,
 )
 from treeanon.algorithms.tree.default.leaving_out import Ending, bound_classes
-from treeanon.algorithms.tree.default.objective import Draft, Effort, Objective
+from treeanon.algorithms.tree.default.objective import Draft, Effort, Guide, Objective
+from treeanon.algorithms.tree.default.objectives import objective_of
 from treeanon.algorithms.tree.default.run import Run
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.published import gcs
-from treeanon.algorithms.tree.published.candidates import Choose
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Floats, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
-from treeanon.metrics.values import Scope
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.progress import Progress
+from treeanon.queries.workload import queries_in
 
 RECODINGS = ("sibling", "subtree")
 
@@ -60,13 +61,15 @@ def search(
     jobs: int | None = None,
     progress: Progress | None = None,
     start: Solution | None = None,
+    queries: str | Path | Sequence[str] | None = None,
 ) -> Result:
     """Return the best release found. It is the same for the same seed (0 if there is none), however many cores look.
 
     `start` is a solution to be carried on from: its cut is made finer until nothing can be added. `max_suppressed`
     persons at most are left out, if that saves more than it costs. `taking_apart` says how relations are ended: nodes
     are left out, or moved as the paper has it, or neither. A move that points back to somebody becomes a node left out,
-    but where the release is wanted `as_published`.
+    but where the release is wanted `as_published`. `objective` says what is minimized (see `objectives`); `queries`, or
+    the path of a file of them, belong to the objective of that name.
     """
     if recoding not in RECODINGS:
         raise UsageError(f"recoding must be one of {', '.join(RECODINGS)}")
@@ -84,15 +87,25 @@ def search(
         options["weights"] = dict(weights)
     if seed is not None:
         options["seed"] = seed
-    goal = Objective(forest, guarantee, objective, weights)
+    asked = None if queries is None else queries_in(queries)
+    if asked is not None:
+        options["queries"] = len(asked)
+    goal = objective_of(objective, forest, guarantee, weights, asked)
     ending = Ending.of(forest, guarantee, taking_apart)
     jobs = jobs or os.cpu_count() or 1
-    run = Run(forest, guarantee, goal, recoding, ending, Effort.of(effort), seed or 0, jobs, progress)
+    look = Effort.of(effort)
+    if goal.beside and look.seconds is not None:
+        look = Effort(seconds=look.seconds / 2)
+    run = Run(forest, guarantee, goal, recoding, ending, look, seed or 0, jobs, progress)
+    usual: Draft | None = None
     if guarantee.k == 1 and not strictly(guarantee):
         best = run.untouched()
     else:
         best = run.best() if start is None else run.carry_on(start)
     if guarantee.k > 1 and start is None:
+        if goal.beside:
+            usual = _of_least_loss(run)
+            best = min(best, usual, key=lambda draft: draft.cost)
         if _published_may_help(run):
             best = _or_as_published(run, best)
         if max_suppressed:
@@ -100,7 +113,17 @@ def search(
     solution = best.solution(guarantee, options, len(forest))
     if forest.classes.types:
         solution = replace(solution, objects="whole")
-    return Result(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost})
+    told = goal.told(best.forest, None if usual is None else usual.forest, best.kept)
+    return Result(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost, **told})
+
+
+def _of_least_loss(run: Run) -> Draft:
+    """Return the release of the least ordinary loss, with its cost by the objective of a run."""
+    goal = Objective(run.forest, run.guarantee, run.goal.by_name)
+    usual = Run(run.forest, run.guarantee, goal, run.recoding, run.ending, run.effort, run.seed, run.jobs, run.progress)
+    found = usual.best()
+    run.walks += usual.walks
+    return replace(found, cost=run.goal.of_release(found.forest))
 
 
 def _refuse_for_objects(forest: Forest, guarantee: Guarantee, start: Solution | None) -> None:
@@ -118,7 +141,7 @@ def _published_may_help(run: Run) -> bool:
     """Return whether the published GCS is tried too: for its own measures and recoding, else if that is quick."""
     if strictly(run.guarantee) or run.forest.classes.types or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
-    return run.goal.name != "loss" or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
+    return bool(run.goal.guides) or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
 
 
 def _or_as_published(run: Run, best: Draft) -> Draft:
@@ -129,9 +152,8 @@ def _or_as_published(run: Run, best: Draft) -> Draft:
     search sees many.
     """
     closings: tuple[Literal["values", "cuts"], ...] = ("values", "cuts")
-    scopes: tuple[Scope, ...] = ("class", "hierarchy") if run.goal.name == "rpd" else ("class",)
-    choose: Choose = "rpd" if run.goal.name == "rpd" else "rpda"
-    for closed, scope in product(closings, scopes):
+    guides: tuple[Guide, ...] = run.goal.guides or (("class", "rpda"),)
+    for closed, (scope, choose) in product(closings, guides):
         try:
             found = gcs.search(run.forest, run.guarantee, closed=closed, scope=scope, choose=choose)
         except GuaranteeError:  # it can withhold no class
@@ -152,7 +174,7 @@ def _without_outliers(run: Run, best: Draft, most: int) -> Draft:
         if len(kept) == len(everybody) or len(kept) < run.guarantee.k:
             continue
         fewer = run.forest.take(kept)
-        goal = Objective(fewer, run.guarantee, run.goal.name, run.goal.by_name)
+        goal = run.goal.of_others(fewer)
         ending = replace(run.ending, bound=bound_classes(fewer))
         inner = Run(fewer, run.guarantee, goal, run.recoding, ending, run.effort, run.seed, run.jobs, run.progress)
         found = inner.best()

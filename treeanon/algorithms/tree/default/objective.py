@@ -9,40 +9,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from treeanon.algorithms.tree.default.greedy_walk import WalkResult
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
+from treeanon.algorithms.tree.published.candidates import Choose
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Solution
-from treeanon.arrays import Longs
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.kernels.tree.losses import count_records_with
-from treeanon.metrics import label_losses, objects_kept, relation_counts, relations_kept, rpd, value_loss
-from treeanon.metrics.values import class_weights
+from treeanon.metrics import label_losses, objects_kept, relation_counts, relations_kept, value_loss
+from treeanon.metrics.values import Scope, class_weights, rpd, rpda
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 
-OBJECTIVES = ("loss", "rpd", "rpda")
+Guide = tuple[Scope, Choose]
+"""Where RPDa counts the nodes of a level, and which of the cuts seen is taken."""
 
 
 class Objective:
-    """The cost of a walk's end, and of a release.
+    """The cost of a walk's end, and of a release: its loss.
 
-    `loss` is the value loss, plus the share of relations lost, plus, where objects stay whole, the share of objects
-    that do not; each of the three is from 0 to 1. `rpd` and `rpda` are those of the published trees. Persons who are
-    left out count as having lost everything.
+    That is the value loss, plus the share of relations lost, plus, where objects stay whole, the share of objects that
+    do not; each of the three is from 0 to 1. Persons who are left out count as having lost everything.
     """
 
-    def __init__(
-        self, before: Forest, guarantee: Guarantee, name: str, weights: Mapping[str, float] | None = None
-    ) -> None:
-        if name not in OBJECTIVES:
-            raise UsageError(f"objective must be one of {', '.join(OBJECTIVES)}")
-        self.name, self.before, self.by_name = name, before, weights
+    guides: ClassVar[tuple[Guide, ...]] = ()
+    """What the published searches are guided by, where they are tried beside, whatever the size of the data."""
+    beside: ClassVar[bool] = False
+    """Whether what has the least ordinary loss is a candidate, too."""
+
+    def __init__(self, before: Forest, guarantee: Guarantee, weights: Mapping[str, float] | None = None) -> None:
+        self.before, self.guarantee, self.by_name = before, guarantee, weights
         classes = before.classes
         self.weights = class_weights(classes, weights)
         self.related = relation_counts(before)
@@ -57,10 +59,25 @@ class Objective:
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
         self._objects = int(np.count_nonzero((before.label > 0) & (before.label <= classes.types)))
 
+    def of_others(self, before: Forest) -> Objective:
+        """Return the same objective of other persons."""
+        return Objective(before, self.guarantee, self.by_name)
+
+    def told(self, after: Forest, usual: Forest | None, kept: Longs | None = None) -> dict[str, Any]:
+        """Return what the search tells of its objective: in its release, and in that of the least ordinary loss."""
+        return {}
+
+    def prices(self, held: Ints) -> Floats:
+        """Return for every label what publishing no more than it loses in a record, as walks look for gains.
+
+        `held` has for every label the records that hold it or something below it.
+        """
+        return self._label_loss
+
     @property
     def of_partition(self) -> Callable[[PublishedLabels], float] | None:
         """The cost of what is published on a walk, where that is known without looking at the trees."""
-        return self._of_partition if self.name == "loss" and not self._inner else None
+        return None if self._inner else self._of_partition
 
     def _of_partition(self, partition: PublishedLabels) -> float:
         labels, held = partition.labels_held()
@@ -70,7 +87,7 @@ class Objective:
 
     def of_walk(self, walked: WalkResult) -> float:
         """Return the cost of publishing what a walk ended with; relations that it ended are taken for lost."""
-        if self.name != "loss" or self._inner:
+        if self._inner:
             return self.of_release(walked.release(self.before))
         lost = self._held * self._known * (walked.mapping < 0)
         supports = walked.supports
@@ -95,13 +112,9 @@ class Objective:
 
     def of_release(self, after: Forest, kept: Longs | None = None) -> float:
         """Return the cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
-        if self.name == "loss":
-            values = value_loss(self.before, after, kept, weights=self.by_name).total
-            relations = relations_kept(self.before, after, kept, counted=self.related).total
-            return values + 1 - relations + self._objects_lost(after, kept)
-        measure = self._path_distance()
-        share = len(after) / max(len(self.before), 1)
-        return measure(after) * share + (1 - share)
+        values = value_loss(self.before, after, kept, weights=self.by_name).total
+        relations = relations_kept(self.before, after, kept, counted=self.related).total
+        return values + 1 - relations + self._objects_lost(after, kept)
 
     def relations_per_gain(self, walked: WalkResult, *, with_nodes: bool = False) -> float:
         """Return how many relations of records cost as much as one unit of a walk's gain (records times loss).
@@ -121,12 +134,41 @@ class Objective:
     def _relations_lost(self, relations: int) -> float:
         return 1 - relations / self.relations if self.relations else 0.0
 
-    def _path_distance(self) -> Callable[[Forest], float]:
-        if self.name == "rpd":
-            return rpd
-        from treeanon.metrics.values import rpda
 
-        return rpda
+class RpdObjective(Objective):
+    """The RPD of the published trees; 1 for persons who are left out."""
+
+    guides: ClassVar[tuple[Guide, ...]] = (("class", "rpd"), ("hierarchy", "rpd"))
+
+    def of_others(self, before: Forest) -> Objective:
+        """Return the same objective of other persons."""
+        return type(self)(before, self.guarantee, self.by_name)
+
+    @property
+    def of_partition(self) -> None:
+        """Only the trees tell it."""
+        return None
+
+    def of_walk(self, walked: WalkResult) -> float:
+        """Return the cost of publishing what a walk ended with."""
+        return self.of_release(walked.release(self.before))
+
+    def of_release(self, after: Forest, kept: Longs | None = None) -> float:
+        """Return the cost of a release."""
+        share = len(after) / max(len(self.before), 1)
+        return self._measured(after) * share + (1 - share)
+
+    def _measured(self, after: Forest) -> float:
+        return rpd(after)
+
+
+class RpdaObjective(RpdObjective):
+    """The RPDa of the published trees; 1 for persons who are left out."""
+
+    guides = (("class", "rpda"),)
+
+    def _measured(self, after: Forest) -> float:
+        return rpda(after)
 
 
 @dataclass(frozen=True, repr=False)

@@ -33,7 +33,6 @@ from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.metrics import label_losses
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 from treeanon.progress import Progress
@@ -88,7 +87,7 @@ class Run:
             if PairSupports.fit(indexed, self.guarantee)
             else None
         )
-        self.tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of, self.guarantee.k)
+        self.tree = Tree(indexed, self.goal.prices(indexed.held), forest.classes.class_of, self.guarantee.k)
         self.refused_sets = RefusedSets()
         self._workshops: SimpleQueue[WalkState] = SimpleQueue()
         for thread in range(self.jobs):
