@@ -308,6 +308,21 @@ def test_a_bundle_of_nobody_is_a_record_still(tmp_path: Path) -> None:
     assert sorted(len(one.get("entry", [])) for one in objects_of(tmp_path / "out.ndjson")) == [0, 6]
 
 
+def test_a_release_of_odd_bundles_has_all_objects(tmp_path: Path) -> None:
+    """A patient twice, a diagnosis of nobody and of no encounter, several codings, circles, what is contained."""
+    diagnosis = entry("Condition", "x", code={"coding": [{"code": "E11"}, {"code": "44"}]})
+    odd = bundle(entry("Patient", "q", gender="male"), diagnosis)
+    own = bundles()
+    release = ta.anonymize(ta.read(lines(tmp_path / "in.ndjson", [odd, bundle()] * 4), own), k=4, m=2, n=1)
+    release.write(tmp_path / "out.ndjson")
+    assert ta.verify(ta.read(tmp_path / "out.ndjson", own), k=4, m=2, n=1).holds
+    assert all(kept.whole == 1 and kept.after == kept.before for kept in release.loss.objects.values())
+    counts = sorted(len(record["entry"]) for record in objects_of(tmp_path / "out.ndjson"))
+    assert counts == [6] * 4 + [8] * 4
+    text = (tmp_path / "out.ndjson").read_text()
+    assert "urn:uuid:e" not in text and "urn:uuid:p" not in text and "partOf" not in text
+
+
 CHANGES = {
     "an id of the input": (lambda record: record["stays"][2].update(id="s-1236"), {"keys", "repeats"}),
     "an id that nothing refers to": (lambda record: record["stays"][2].update(id="1"), {"keys", "repeats"}),

@@ -17,7 +17,8 @@ from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch, ContainerRows
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema
-from treeanon.schema.references import Tie, Tied, as_documents, kind_of, tied
+from treeanon.schema.reference_forms import kind_of
+from treeanon.schema.references import Tie, Tied, as_documents, tied
 
 
 class ReferenceBuilder(ForestBuilder):

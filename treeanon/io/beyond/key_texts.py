@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from treeanon.io.beyond.findings import Findings
 from treeanon.schema import Schema
-from treeanon.schema.references import number_of, tied
+from treeanon.schema.reference_forms import number_of
+from treeanon.schema.references import tied
 
 Key = tuple[int, int | str]
 """The class of an id, and its number; its text, if it is none."""

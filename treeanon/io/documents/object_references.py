@@ -17,7 +17,8 @@ from treeanon.forest import Forest
 from treeanon.forest.references import listed, pointed
 from treeanon.io.documents.row_texts import Placed, PlacedRows
 from treeanon.schema import Schema
-from treeanon.schema.references import Tie, number_text, tied
+from treeanon.schema.reference_forms import number_text
+from treeanon.schema.references import Tie, tied
 
 Column = tuple[int, list[str]]
 """A container of documents, and the texts of a class of a key in its rows."""
