@@ -20,6 +20,7 @@ LAYERS = [
     "errors",
     "parameters",
     "progress",
+    "shown",
     "plugins",
     "formats",
     "profiles",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from treeanon.io.columns.read_table import read_table
     from treeanon.previews.preview import Preview, preview
     from treeanon.privacy import Guarantee
+    from treeanon.progress import Bar
     from treeanon.queries.answers import Answer
     from treeanon.release import Appended, History, PermutedRelease, Release, TableRelease
     from treeanon.release.query import query
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Answer",
     "Appended",
+    "Bar",
     "Forest",
     "Guarantee",
     "GuaranteeError",
@@ -72,6 +74,7 @@ __all__ = [
 _HOMES = {
     "Answer": "treeanon.queries.answers",
     "Appended": "treeanon.release",
+    "Bar": "treeanon.progress",
     "Forest": "treeanon.forest",
     "Guarantee": "treeanon.privacy",
     "GuaranteeError": "treeanon.errors",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -113,3 +114,124 @@ def _wait_for_cleanup(found: Future[T], end: Callable[[], None]) -> None:
 def is_work_abandoned() -> bool:
     """Return whether abandoned work is still running; an ending process should not wait for it."""
     return any(thread.name == _THREAD_NAME for thread in threading.enumerate())
+
+
+class Bar:
+    """One line with the stage and the progress of long work, in a notebook or a terminal; nothing elsewhere.
+
+    It is given as `progress` to whatever takes that, and is there from half a second on until the block ends. If the
+    total is known, it shows the share and the estimated time left, by the pace since the total was first reported;
+    else the amount done and the time elapsed.
+
+    Parameters
+        label: what is done.
+        unit: what is counted.
+        draw: a function that replaces the line by a text, empty at the end; by default what the place allows.
+
+    >>> with Bar("searching") as bar:
+    ...     bar(1, 2)
+    """
+
+    def __init__(
+        self, label: str = "working", unit: str = "steps", *, draw: Callable[[str], None] | None = None
+    ) -> None:
+        self.unit, self.drawn = unit, 0.0
+        self._put = _place() if draw is None else draw
+        # One thread may report progress while another closes the line.
+        self._lock, self._is_closed = threading.Lock(), False
+        self._begin(label)
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _begin(self, label: str) -> None:
+        self.label, self.started = label, time.monotonic()
+        self.done = 0
+        self.total: int | None = None
+        self.first = (self.started, 0)
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """Draw the progress, at most ten times a second."""
+        with self._lock:
+            if total is not None and self.total is None:
+                self.first = (time.monotonic(), done)
+            self.done, self.total = done, total
+            self._draw(0.1)
+
+    def stage(self, label: str) -> Bar:
+        """Start the next stage in the same line."""
+        with self._lock:
+            self._begin(label)
+            if self.drawn:
+                self._draw(0.0, 0.0)
+        return self
+
+    def tick(self) -> None:
+        """Draw the time elapsed, where nothing else shows that work goes on."""
+        with self._lock:
+            if self.total is None:
+                self._draw(1.0)
+
+    def close(self) -> None:
+        """Clear the line."""
+        with self._lock:
+            self._is_closed = True
+            if self.drawn and self._put is not None:
+                self._put("")
+
+    def _draw(self, pause: float, silent: float = 0.5) -> None:
+        now = time.monotonic()
+        if self._put is None or self._is_closed or now - self.started < silent or now - self.drawn < pause:
+            return
+        self.drawn = now
+        if self.total:
+            share = min(self.done / self.total, 1.0)
+            width = round(20 * share)
+            text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}{self._left(now)}"
+        else:
+            text = (
+                f"{self.label}: "
+                + (f"{self.done:,} {self.unit} in " if self.done else "")
+                + f"{now - self.started:,.0f} s"
+            )
+        self._put(text)
+
+    def _left(self, now: float) -> str:
+        """Return the time left; nothing while the pace is not known yet."""
+        begun, done = self.first
+        if now - begun < 1 or self.done <= done or not self.total:
+            return ""
+        return f", {(now - begun) * max(self.total - self.done, 0) / (self.done - done):,.0f} s left"
+
+
+def _place() -> Callable[[str], None] | None:
+    """Return what draws a line here: an output of a notebook's cell, or standard error; None where nobody looks."""
+    if type(sys.stdout).__module__.startswith("ipykernel"):
+        return _NotebookLine()
+    if sys.stderr is None or not sys.stderr.isatty():
+        return None
+
+    def draw(text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+    return draw
+
+
+class _NotebookLine:
+    """An output of a notebook's cell that is replaced each time; it is empty in the end."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def __call__(self, text: str) -> None:
+        from IPython.display import display
+
+        shown = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(shown, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(shown, raw=True)

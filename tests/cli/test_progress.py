@@ -19,7 +19,8 @@ from random import Random
 import pytest
 
 from tests.support.waiting import WAIT
-from treeanon.cli.printing import Bar, progress_bar
+from treeanon.cli.printing import progress_bar
+from treeanon.progress import Bar
 
 SCHEMA = """
 version = 1
@@ -145,21 +146,19 @@ def test_nothing_is_drawn_of_short_work_nor_where_no_terminal_is(folder: Path, t
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The time, to be set."""
     now = [0.0]
-    monkeypatch.setattr("treeanon.cli.printing.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("treeanon.progress.time.monotonic", lambda: now[0])
     return now
 
 
-def test_the_estimate_is_by_the_pace_since_the_first_word(clock: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_estimate_is_by_the_pace_since_the_first_word(clock: list[float]) -> None:
     said: list[str] = []
-    monkeypatch.setattr("treeanon.cli.printing.click.echo", lambda text, **_: said.append(text))
-    bar = Bar("searching")
+    bar = Bar("searching", draw=said.append)
     for now, done in ((10.0, 0), (11.0, 100), (12.0, 200)):
         clock[0] = now
         bar(done, 1000)
     clock[0] = 12.01
     bar(300, 1000)
-    drawn = lines_drawn("".join(said))
-    assert [line.partition("] ")[2] for line in drawn] == ["  0%", " 10%, 9 s left", " 20%, 8 s left"]
+    assert [line.partition("] ")[2] for line in said] == ["  0%", " 10%, 9 s left", " 20%, 8 s left"]
     said.clear()
     bar.stage("checking")
     bar.tick()
@@ -170,7 +169,7 @@ def test_the_estimate_is_by_the_pace_since_the_first_word(clock: list[float], mo
     bar(4, None)
     bar.close()
     bar(5, None)
-    assert lines_drawn("".join(said)) == ["checking: 0 s", "checking: 2 s", "checking: 4 steps in 3 s", ""]
+    assert said == ["checking: 0 s", "checking: 2 s", "checking: 4 steps in 3 s", ""]
 
 
 def test_a_bar_is_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks import check_extra_output, refuse_hierarchies, write_solution_of
-from treeanon.cli.printing import Bar, print_result, progress_bar, say
+from treeanon.cli.printing import print_result, progress_bar, say
 from treeanon.cli.request import CommandRequest
 from treeanon.cli.summaries import merged_notes, release_summary, table_release_summary
+from treeanon.progress import Bar
 
 if TYPE_CHECKING:
     from treeanon.spark.interface import DistributedRelease, Job, Notify

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import click
+
+from treeanon.progress import Bar
+from treeanon.shown import counted as counted
 
 
 @contextmanager
@@ -22,84 +23,12 @@ def progress_bar(label: str, *, quiet: bool, unit: str = "steps") -> Iterator[Ba
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    bar = Bar(label, unit)
-    try:
+    with Bar(label, unit, draw=_draw) as bar:
         yield bar
-    finally:
-        bar.close()
 
 
-class Bar:
-    """One line with the stage and the progress of long work; nothing for work of under half a second.
-
-    If the total is known, it shows the share and the estimated time left, by the pace since the total was first
-    reported; else the amount done and the time elapsed.
-    """
-
-    def __init__(self, label: str, unit: str = "steps") -> None:
-        self.unit, self.drawn = unit, 0.0
-        # One thread may report progress while another closes the line.
-        self._lock, self._is_closed = threading.Lock(), False
-        self._begin(label)
-
-    def _begin(self, label: str) -> None:
-        self.label, self.started = label, time.monotonic()
-        self.done = 0
-        self.total: int | None = None
-        self.first = (self.started, 0)
-
-    def __call__(self, done: int, total: int | None) -> None:
-        """Draw the progress, at most ten times a second."""
-        with self._lock:
-            if total is not None and self.total is None:
-                self.first = (time.monotonic(), done)
-            self.done, self.total = done, total
-            self._draw(0.1)
-
-    def stage(self, label: str) -> Bar:
-        """Start the next stage in the same line."""
-        with self._lock:
-            self._begin(label)
-            if self.drawn:
-                self._draw(0.0, 0.0)
-        return self
-
-    def tick(self) -> None:
-        """Draw the time elapsed, where nothing else shows that work goes on."""
-        with self._lock:
-            if self.total is None:
-                self._draw(1.0)
-
-    def close(self) -> None:
-        """Clear the line."""
-        with self._lock:
-            self._is_closed = True
-            if self.drawn:
-                click.echo("\r\x1b[K", err=True, nl=False)
-
-    def _draw(self, pause: float, silent: float = 0.5) -> None:
-        now = time.monotonic()
-        if self._is_closed or now - self.started < silent or now - self.drawn < pause:
-            return
-        self.drawn = now
-        if self.total:
-            share = min(self.done / self.total, 1.0)
-            width = round(20 * share)
-            text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}{self._left(now)}"
-        else:
-            text = (
-                f"{self.label}: "
-                + (f"{self.done:,} {self.unit} in " if self.done else "")
-                + f"{now - self.started:,.0f} s"
-            )
-        click.echo(f"\r\x1b[K{text}", err=True, nl=False)
-
-    def _left(self, now: float) -> str:
-        """Return the time left; nothing while the pace is not known yet."""
-        begun, done = self.first
-        if now - begun < 1 or self.done <= done or not self.total:
-            return ""
-        return f", {(now - begun) * max(self.total - self.done, 0) / (self.done - done):,.0f} s left"
+def _draw(text: str) -> None:
+    click.echo(f"\r\x1b[K{text}", err=True, nl=False)
 
 
 def say(text: str, *, quiet: bool) -> None:
@@ -179,8 +108,3 @@ def printable(text: str) -> str:
     from treeanon.hierarchy.show import printable as escape
 
     return escape(text)
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number with its noun: 1 record, 2 records."""
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"

@@ -27,6 +27,7 @@ from treeanon.kernels.tree.forest import (
 from treeanon.kernels.tree.object_relations import left_out_of_objects
 from treeanon.kernels.tree.objects import canonical_trees, left_out_nodes
 from treeanon.schema import Schema
+from treeanon.shown import Grid, Shown, Summary
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -45,7 +46,7 @@ def _frozen(values: Any, kind: type) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Forest:
+class Forest(Shown):
     """The persons' trees as columns: 8 bytes a node, and 8 bytes a record.
 
     Record r owns the nodes offsets[r]:offsets[r + 1], in preorder, siblings in ascending label, no equal siblings;
@@ -105,8 +106,20 @@ class Forest:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __repr__(self) -> str:
-        return f"<Forest: {len(self):,} records, {self.nodes:,} nodes, {len(self.classes.names)} classes>"
+    def _summary(self) -> Summary:
+        classes = self.classes
+        of = classes.class_of[self.label]
+        nodes = np.bincount(of[of >= 0], minlength=len(classes.names)).tolist()
+        used = np.bincount(self.label, minlength=len(classes))[1:] > 0
+        values = np.bincount(classes.class_of[1:][used], minlength=len(classes.names)).tolist()
+        roles = {spec.name: spec.role for spec in self.schema.classes}
+        below = ["" if parent < 0 else classes.names[parent] for parent in classes.parents]
+        rows = [
+            [name, "object" if at < classes.types else roles.get(name, ""), below[at], nodes[at], values[at]]
+            for at, name in enumerate(classes.names)
+        ]
+        line = f"{len(self):,} records, {self.nodes:,} nodes, {len(classes.names)} classes"
+        return Summary("Forest", line, grids=[Grid("Classes", ["Class", "Role", "Below", "Nodes", "Values"], rows)])
 
     @property
     def nodes(self) -> int:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.links import ROOT, places_by_row, rows_of_leaves, tree_of_parents, tree_of_paths
+from treeanon.shown import Grid, Shown, Summary
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -142,7 +143,7 @@ def _stray(parents: list[int]) -> HierarchyError:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy:
+class Hierarchy(Shown):
     """A checked tree of texts, where a node is its code, its place in preorder.
 
     ```
@@ -236,8 +237,13 @@ class Hierarchy:
     def __hash__(self) -> int:
         return hash((self.texts, self.parent.tobytes()))
 
-    def __repr__(self) -> str:
-        return f"<Hierarchy: {len(self)} nodes, {self.leaf_count[0]} leaves, height {self.height}>"
+    def _summary(self) -> Summary:
+        counts = np.bincount(self.depth, minlength=self.height + 1).tolist()
+        leaves = np.bincount(self.depth[self.leaf_nodes], minlength=self.height + 1).tolist()
+        rows = [[at, *pair] for at, pair in enumerate(zip(counts, leaves, strict=True))]
+        line = f"{len(self)} nodes, {self.leaf_count[0]} leaves, height {self.height}"
+        note = "It shows no node, as these can be values of the data: treeanon hierarchy show does, for files."
+        return Summary("Hierarchy", line, grids=[Grid("By depth", ["Depth", "Nodes", "Leaves"], rows)], note=note)
 
     def __reduce__(self) -> tuple[Callable[..., Hierarchy], tuple[object, ...]]:
         return _restored, (self.texts, self.parent, vars(self).get("_rows"))

@@ -24,6 +24,7 @@ from treeanon.kernels.tree.losses import count_records_with, count_relations
 from treeanon.kernels.tree.object_relations import count_object_relations
 from treeanon.metrics.objects import ObjectsKept, objects_counted, objects_kept
 from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, rpd, value_loss
+from treeanon.shown import Grid, Shown, Summary, percent
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,8 @@ class Counts:
     values: Mapping[str, int]
 
 
-@dataclass(frozen=True)
-class Losses:
+@dataclass(frozen=True, repr=False)
+class Losses(Shown):
     """Utility losses of a release compared with its input.
 
     `value_loss` is 0 for what is published as it was and 1 for class roots, `relations_kept` the share of the input's
@@ -122,6 +123,20 @@ class Losses:
     before: Counts
     after: Counts
     objects: Mapping[str, ObjectsKept] = field(default_factory=dict)
+
+    def _summary(self) -> Summary:
+        had, has = self.before.values, self.after.values
+        rows = [[name, loss, had.get(name, 0), has.get(name, 0)] for name, loss in self.value_loss_by_class.items()]
+        grids = [Grid("By class", ["Class", "Value loss", "Values before", "Values after"], rows)]
+        whole = [
+            [name, of.before, of.after, "unknown" if of.whole is None else percent(of.whole)]
+            for name, of in self.objects.items()
+        ]
+        if whole:
+            grids.append(Grid("Objects", ["Type", "Before", "After", "Kept whole"], whole))
+        line = f"value loss {self.value_loss:.3f}, relations kept {percent(self.relations_kept)}"
+        facts = [("records", f"{self.after.records:,} of {self.before.records:,}"), ("RPD", f"{self.rpd:.5f}")]
+        return Summary("Losses", line, facts, grids)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data, as solutions and `--json` have it."""

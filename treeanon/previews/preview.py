@@ -23,6 +23,7 @@ from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.release.parameters import RowParameters, TreeParameters, shows
 from treeanon.release.table_request import Publish
 from treeanon.schema.load import SchemaLike
+from treeanon.shown import Grid, Shown, Summary, percent
 from treeanon.table import Table
 
 D = TypeVar("D", Forest, Table)
@@ -32,7 +33,7 @@ _AMONG = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Preview:
+class Preview(Shown):
     """Chosen records (or rows of a table) before and after a release that is not written.
 
     `release` is that of the whole input, or of a sample of `sampled` of its `records` records. The changes hold
@@ -44,9 +45,12 @@ class Preview:
     records: int
     sampled: int | None = None
 
-    def __repr__(self) -> str:
-        # The changes hold values of the data, and a repr can end up in logs and tracebacks.
-        return f"<Preview: {len(self.changes)} of {self.records:,} records, {self.release!r}>"
+    def _summary(self) -> Summary:
+        # The changes hold values of the data, and what is shown can end up in logs, tracebacks and saved notebooks.
+        rows = [[one.number + 1, percent(one.change), "no" if one.after else "yes"] for one in self.changes]
+        line = f"{len(self.changes)} of {self.records:,} records, {self.release!r}"
+        note = "It shows no value; changes has the original ones, and treeanon.write_page makes a page of them."
+        return Summary("Preview", line, grids=[Grid("Records", ["Record", "Changed", "Left out"], rows)], note=note)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the preview as plain data; `changes` hold original values."""

@@ -27,6 +27,7 @@ from treeanon.release.table_release import by_role, released_schema
 from treeanon.release.table_request import TableRequest
 from treeanon.release.table_search import only_closeness_fails, require, searches, table_counts
 from treeanon.release.tree_request import persons
+from treeanon.shown import Shown, Summary
 from treeanon.table import Table
 from treeanon.table.permuted import Permuted, permuted
 from treeanon.verifier.permuted import PermutedVerdict, name_of, verify_permuted
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class PermutedRelease:
+class PermutedRelease(Shown):
     """A published pair of tables in whose groups all `models` hold, which `verdict` has found by counting.
 
     `made` has the tables: `records` with exact quasi values and a group number, `values` with how often each group has
@@ -53,9 +54,11 @@ class PermutedRelease:
     options: Mapping[str, Any]
     max_suppressed: int | float | str = 0
 
-    def __repr__(self) -> str:
-        names = ", ".join(map(name_of, self.models))
-        return f"<PermutedRelease: {len(self.made.records):,} rows, {names} by {self.found.algorithm}>"
+    def _summary(self) -> Summary:
+        names, lost = ", ".join(map(name_of, self.models)), self.loss._summary()
+        line = f"{len(self.made.records):,} rows, {names} by {self.found.algorithm}"
+        facts = [("verified", self.verdict.sentence), ("losses", lost.line), *lost.facts]
+        return Summary("PermutedRelease", line, facts, lost.grids)
 
     @property
     def records(self) -> Table:

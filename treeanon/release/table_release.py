@@ -24,6 +24,7 @@ from treeanon.release.table_request import group_bound, recoded_by
 from treeanon.schema import Schema
 from treeanon.schema.model import ClassSpec, InputSpec, Role
 from treeanon.schema.paths import FieldPath, Step
+from treeanon.shown import Shown, Summary
 from treeanon.table import Column, Table
 from treeanon.table.controls import of_hierarchy
 from treeanon.verifier.freeform import FreeformVerdict
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class TableRelease:
+class TableRelease(Shown):
     """A published table that satisfies all `models`, which `verdict` has found by counting.
 
     `table` has its rows in random order. `counts` has the rows and persons of the input and of the release, and what
@@ -53,9 +54,11 @@ class TableRelease:
     max_suppressed: int | float | str = 0
     delimiter: str = ""
 
-    def __repr__(self) -> str:
-        names = ", ".join(model.name for model in self.models)
-        return f"<TableRelease: {len(self.table):,} rows, {names} by {self.found.algorithm}>"
+    def _summary(self) -> Summary:
+        names, lost = ", ".join(model.name for model in self.models), self.loss._summary()
+        line = f"{len(self.table):,} rows, {names} by {self.found.algorithm}"
+        facts = [("guarantee", self.sentence), ("verified", self.verdict.sentence), ("losses", lost.line), *lost.facts]
+        return Summary("TableRelease", line, facts, lost.grids)
 
     def recoded(self, table: Table) -> tuple[Table, Longs]:
         """Return the rows of the table that it is a release of, as they are published; and their numbers."""

@@ -29,12 +29,13 @@ from treeanon.io.relational.urls import shown
 from treeanon.metrics.measure import Losses
 from treeanon.progress import Progress, stage
 from treeanon.risks.one_more import OneMore, one_more
+from treeanon.shown import Shown, Summary
 from treeanon.verifier.tree import verify
 from treeanon.verifier.verdict import Verdict
 
 
 @dataclass(frozen=True, repr=False)
-class Release:
+class Release(Shown):
     """Published trees that hold what `solution.guarantee` says, which `verdict` has found by counting.
 
     `counts` has the records and nodes of the input and of the release, and what reading left out. `report` is what
@@ -54,9 +55,11 @@ class Release:
         """Whom one more known value than the guarantee covers singles out, measured when it is asked for."""
         return one_more(self.forest, self.solution.guarantee)
 
-    def __repr__(self) -> str:
-        g = self.solution.guarantee
-        return f"<Release: {len(self.forest):,} records, {g.k}^({g.m},{g.n})-anonymous by {self.solution.algorithm}>"
+    def _summary(self) -> Summary:
+        g, lost = self.solution.guarantee, self.loss._summary()
+        line = f"{len(self.forest):,} records, {g.k}^({g.m},{g.n})-anonymous by {self.solution.algorithm}"
+        facts = [("guarantee", g.sentence), ("verified", self.verdict.sentence), ("losses", lost.line), *lost.facts]
+        return Summary("Release", line, facts, lost.grids)
 
     def write(
         self,

@@ -14,6 +14,7 @@ from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import ASKED, PermutedLosses
 from treeanon.privacy.uniqueness import ESTIMATORS
 from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share, Uniqueness
+from treeanon.shown import counted
 
 _NAME = 30
 _BAR = 20
@@ -261,8 +262,8 @@ def risk_text(risk: Risk, most: int = 10) -> str:
 
 def _people(risk: Risk) -> str:
     if risk.exactness == "exact":
-        return f"{_counted(risk.persons, 'person')}, all examined"
-    return f"{_counted(risk.persons, 'person')}, of whom {risk.decided:,} were examined, drawn at random"
+        return f"{counted(risk.persons, 'person')}, all examined"
+    return f"{counted(risk.persons, 'person')}, of whom {risk.decided:,} were examined, drawn at random"
 
 
 def _of_trees(risk: Risk) -> Iterator[list[str]]:
@@ -273,7 +274,7 @@ def _of_trees(risk: Risk) -> Iterator[list[str]]:
 
 def _uniqueness(found: Uniqueness) -> Iterator[str]:
     """Yield a line for each estimate of how many persons are unique in the population."""
-    of = f"of {_counted(found.population, 'person')} of the population"
+    of = f"of {counted(found.population, 'person')} of the population"
     for name in ESTIMATORS:
         told: float | None = getattr(found, name)
         share = "no solution" if told is None else _risk_percent(told / found.population)
@@ -291,12 +292,12 @@ def _matrix(rows: Sequence[Sequence[Share]]) -> Iterator[str]:
     """Yield a line for every number of values, with a column for every number of relations."""
     many = len(rows[0])
     width = (_WIDTH - _RISK_NAME) // max(many, _LEAST)
-    heads = ["no relation", *(_counted(n, "relation") if many <= _LEAST else str(n) for n in range(1, many))]
+    heads = ["no relation", *(counted(n, "relation") if many <= _LEAST else str(n) for n in range(1, many))]
     widths = [max(width, len(heads[0])), *(width for _ in heads[1:])]
     yield f"{'':{_RISK_NAME}}" + "".join(f"{head:>{size}}" for head, size in zip(heads, widths, strict=True))
     for m, row in enumerate(rows, start=1):
         cells = (f"{_risk_percent(cell.share):>{size}}" for cell, size in zip(row, widths, strict=True))
-        yield f"{_counted(m, 'value'):{_RISK_NAME}}" + "".join(cells)
+        yield f"{counted(m, 'value'):{_RISK_NAME}}" + "".join(cells)
 
 
 def _bounds(risk: Risk) -> Iterator[str]:
@@ -312,7 +313,7 @@ def _bounds(risk: Risk) -> Iterator[str]:
 def _of_table(risk: Risk) -> Iterator[list[str]]:
     lines = [f"{'singled out by knowledge of up to':{_TABLE_NAME}}{f'among fewer than {risk.k:,}':>21}{'alone':>12}"]
     for m, (below, alone) in enumerate(zip(risk.below_k, risk.unique, strict=True), start=1):
-        lines.append(_line(_counted(m, "column"), below[0], alone[0]))
+        lines.append(_line(counted(m, "column"), below[0], alone[0]))
     whole = risk.whole
     if whole is None:
         yield lines
@@ -339,7 +340,7 @@ def _whole(whole: RowRisk) -> Iterator[str]:
     if whole.uniqueness is not None:
         yield from _uniqueness(whole.uniqueness)
     if whole.absent:
-        yield f"{_counted(whole.absent, 'person')}: fewer matches in the population than in the file; the latter count"
+        yield f"{counted(whole.absent, 'person')}: fewer matches in the population than in the file; the latter count"
 
 
 def _combinations(risk: Risk, most: int) -> Iterator[str]:
@@ -351,11 +352,7 @@ def _combinations(risk: Risk, most: int) -> Iterator[str]:
     left = len(risk.combinations) - most
     if left > 0:
         least = "at least " if len(risk.combinations) >= MOST_COMBINATIONS else ""
-        yield f"and {least}{_counted(left, 'more combination')} (--json lists {'them' if left > 1 else 'it'})"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+        yield f"and {least}{counted(left, 'more combination')} (--json lists {'them' if left > 1 else 'it'})"
 
 
 def _risk_percent(share: float) -> str:

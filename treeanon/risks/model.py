@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from treeanon.shown import Grid, Shown, Summary, counted, percent
+
 Exactness = Literal["exact", "sampled"]
 
 MOST_COMBINATIONS = 100
@@ -113,8 +115,8 @@ class RowRisk:
         return asdict(self) | {"below_k": self.below_k.as_dict(), "unique": self.unique.as_dict()}
 
 
-@dataclass(frozen=True)
-class Risk:
+@dataclass(frozen=True, repr=False)
+class Risk(Shown):
     """Risk of being singled out by an attacker's knowledge, in trees or in a table.
 
     `below_k[i][j]` is the share of persons for whom there are 1 to i + 1 labels and up to j relations between them that
@@ -145,6 +147,24 @@ class Risk:
     whole: RowRisk | None = None
     seconds: float = 0.0
     largest_l: Mapping[str, int | None] = field(default_factory=dict)
+
+    def _summary(self) -> Summary:
+        thing = "value" if self.kind == "trees" else "column"
+        rows = [
+            [counted(m, thing), *(percent(cell.share) for cell in row)] for m, row in enumerate(self.below_k, start=1)
+        ]
+        heads = ["Known", *(counted(n, "relation") if n else "no relation" for n in range(self.n + 1))]
+        worst = percent(self.below_k[-1][-1].share)
+        line = f"{self.kind}, {counted(self.persons, 'person')}; {worst} among fewer than {self.k} by what is known"
+        facts: list[tuple[str, object]] = [("examined", f"{self.decided:,} ({self.exactness})")]
+        if self.whole is not None:
+            facts += [("smallest group", self.whole.smallest), ("prosecutor risk", percent(self.whole.prosecutor))]
+            facts += [("marketer risk", percent(self.whole.marketer))]
+        combinations = [[one.text, one.persons, percent(one.share)] for one in self.combinations[:10]]
+        grids = [Grid(f"Singled out among fewer than {self.k}", heads, rows)]
+        if combinations:
+            grids.append(Grid("Minimal combinations that single out", ["Classes", "Persons", "Share"], combinations))
+        return Summary("Risk", line, facts, grids)
 
     def at(self, m: int, n: int = 0) -> Share:
         """Return the share of persons that up to m labels and n relations single out."""

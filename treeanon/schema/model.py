@@ -14,6 +14,7 @@ from treeanon.hierarchy import Builder, Flat, Hierarchy
 from treeanon.schema.controls import Controls
 from treeanon.schema.keys import ForeignKey
 from treeanon.schema.paths import FieldPath, RecordPath
+from treeanon.shown import Grid, Shown, Summary
 
 if TYPE_CHECKING:
     from treeanon.schema.layout import Layout
@@ -224,8 +225,16 @@ class Reference:
     inside: bool = True
 
 
-@dataclass(frozen=True, eq=False)
-class Schema:
+def _hierarchy_name(spec: ClassSpec) -> str:
+    """Return what a hierarchy is made by: its file, or the keys of its builder, without what these hold."""
+    source = spec.hierarchy_source
+    if isinstance(source, str):
+        return source
+    return type(spec.hierarchy).__name__.lower() if source is None else ", ".join(source)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Schema(Shown):
     """A checked schema. `Schema.load` reads one from a file and reports all of its problems at once.
 
     `profile` is the standard that releases are valid by, if there is one.
@@ -313,6 +322,15 @@ class Schema:
         if objects == "whole" and any(spec.under is not None for spec in self.classes):
             raise UsageError("objects = whole: classes of the schema have `under`, which is only for merged trees")
         return replace(self, input=replace(self.input, objects=objects, objects_open=False))
+
+    def _summary(self) -> Summary:
+        slashed = self.input.slashed
+        rows = [
+            [one.name, "" if one.path is None else one.path.text(slashed=slashed), one.role, _hierarchy_name(one)]
+            for one in self.classes
+        ]
+        line = f"{self.input.format}, {len(self.classes)} classes"
+        return Summary("Schema", line, grids=[Grid("Classes", ["Class", "Path", "Role", "Hierarchy"], rows)])
 
     @property
     def merged(self) -> Schema:

@@ -16,6 +16,7 @@ from treeanon.forest.report import ReadReport
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.schema.model import ClassSpec
+from treeanon.shown import Grid, Shown, Summary
 from treeanon.table.covers import Covers
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ class Column:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class Table(Shown):
     """Rows as columns of codes; `person` has the person of each row where one may have several (None: one each).
 
     `person_header` is then the column of files that says so.
@@ -123,8 +124,15 @@ class Table:
     def __len__(self) -> int:
         return len(self.columns[0].codes) if self.columns else 0
 
-    def __repr__(self) -> str:
-        return f"<Table: {len(self):,} rows, {len(self.columns)} columns>"
+    def _summary(self) -> Summary:
+        rows = [
+            [c.name, c.role, len(np.unique(c.codes[c.codes >= 0])), int((c.codes < 0).sum()), c.hierarchy.height]
+            for c in self.columns
+        ]
+        heads = ["Column", "Role", "Values", "Missing", "Levels above"]
+        return Summary(
+            "Table", f"{len(self):,} rows, {len(self.columns)} columns", grids=[Grid("Columns", heads, rows)]
+        )
 
     def __eq__(self, other: object) -> bool:
         """Return whether both have the same columns and the same rows, in any order."""

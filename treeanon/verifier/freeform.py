@@ -24,14 +24,15 @@ import numpy.typing as npt
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
+from treeanon.shown import Shown, Summary
 from treeanon.table import Table
 from treeanon.table.compared import in_terms_of
 from treeanon.verifier.population import stands_for
 from treeanon.verifier.table import Checked, check_controls
 
 
-@dataclass(frozen=True)
-class FreeformVerdict:
+@dataclass(frozen=True, repr=False)
+class FreeformVerdict(Shown):
     """Verdict on a freeform release: the least numbers of tuples for an original and of originals for a tuple.
 
     `tuples` is how many tuples it is for the original that has fewest, `originals` how many originals for the tuple
@@ -46,6 +47,10 @@ class FreeformVerdict:
     seconds: float = 0.0
     beyond: tuple[Finding, ...] = ()
     checked: tuple[Checked, ...] = ()
+
+    def _summary(self) -> Summary:
+        facts = [("rows", self.rows), ("rows for a person, at least", self.tuples)]
+        return Summary("FreeformVerdict", self.sentence, [*facts, ("persons for a row, at least", self.originals)])
 
     @property
     def largest_k(self) -> int | None:

@@ -25,7 +25,7 @@ from treeanon.verifier.table import AllChecked, Checked
 _NUMBER = re.compile("[1-9][0-9]{0,11}")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PermutedVerdict(AllChecked):
     """Verdict on a permuted release: its models, its smallest group, and the largest share of a value.
 

@@ -17,6 +17,7 @@ from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, is_joined, refuse_sets
 from treeanon.privacy.models.whole import is_of_whole
+from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Column, Table
 from treeanon.table.members import members_of
 from treeanon.verifier.controls import broken_controls
@@ -66,11 +67,25 @@ class Checked:
         )
 
 
-class AllChecked:
+class AllChecked(Shown):
     """Base of verdicts with `checked` models, and with what a file holds that was not counted."""
 
     checked: tuple[Checked, ...]
     beyond: tuple[Finding, ...]
+    rows: int
+
+    @property
+    def sentence(self) -> str:
+        """Return the verdict as a sentence."""
+        raise NotImplementedError
+
+    def _summary(self) -> Summary:
+        rows = [
+            [one.model, one.column or "", "holds" if one.holds else "does not hold", one.groups, one.persons]
+            for one in self.checked
+        ]
+        heads = ["Model", "Column", "", "Failing groups", "Failing persons"]
+        return Summary(type(self).__name__, self.sentence, [("rows", self.rows)], [Grid("Models", heads, rows)])
 
     @property
     def holds(self) -> bool:
@@ -168,7 +183,7 @@ def _persons(table: Table, rows: Flags) -> int:
     return len(np.unique(table.person[rows]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TableVerdict(AllChecked):
     """Verdict on a table: its models, and the size of the smallest group of equal rows.
 

@@ -17,6 +17,7 @@ from treeanon.arrays import Ints
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.progress import Progress
+from treeanon.shown import Grid, Shown, Summary
 
 
 def _counted(number: int, thing: str) -> str:
@@ -88,8 +89,8 @@ class Diverse:
         return {"class": self.sensitive, "holds": self.holds, "largest_l": self.largest_l}
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """Verdict on a collection of trees: whether the guarantee holds, and the largest k that does.
 
     `largest_k` is None where nobody has a label: then every k holds. `label_sets` counts the sets of labels that were
@@ -113,6 +114,12 @@ class Verdict:
     def __bool__(self) -> bool:
         """Return whether the guarantee holds."""
         return self.holds
+
+    def _summary(self) -> Summary:
+        facts = [("guarantee", self.guarantee.sentence), ("persons", self.persons), ("label sets", self.label_sets)]
+        rows = [[one.pattern, one.combinations, one.least, one.sensitive] for one in self.failures]
+        heads = ["Failing classes", "Combinations", "Fewest persons", "Not diverse in"]
+        return Summary("Verdict", self.sentence, facts, [Grid("Failures", heads, rows)] if rows else [])
 
     @property
     def sentence(self) -> str:

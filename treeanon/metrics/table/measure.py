@@ -17,6 +17,7 @@ from treeanon.metrics.table.groups import (
 )
 from treeanon.metrics.table.ncp import Form, Weights, mean_of, ncp
 from treeanon.metrics.table.statistics import lost_variance
+from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Column, Table
 
 
@@ -29,8 +30,8 @@ def _ncp(original: Table, column: Column, form: Form, gone: int) -> float:
     return (kept * len(column.codes) + gone) / rows if rows else 0.0
 
 
-@dataclass(frozen=True)
-class FlatLosses:
+@dataclass(frozen=True, repr=False)
+class FlatLosses(Shown):
     """Utility losses of a release of a table compared with its input of `rows` rows.
 
     All but `precision` (1: nothing lost) are lower for better releases. `gcp_taxonomy` and `gcp_set` are the means over
@@ -52,6 +53,13 @@ class FlatLosses:
     groups: int
     rows: int
     suppressed: int
+
+    def _summary(self) -> Summary:
+        rows = [[name, loss, self.ncp_set[name]] for name, loss in self.ncp_taxonomy.items()]
+        line = f"GCP {self.gcp_taxonomy:.3f} (taxonomy), {self.gcp_set:.3f} (set)"
+        facts = [("rows left out", f"{self.suppressed:,} of {self.rows:,}"), ("groups", self.groups)]
+        facts += [("precision", f"{self.precision:.3f}"), ("discernibility", self.discernibility)]
+        return Summary("FlatLosses", line, facts, [Grid("NCP", ["Column", "Taxonomy", "Set"], rows)])
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data, as `--json` has it."""

@@ -11,6 +11,7 @@ import numpy as np
 from treeanon.arrays import Flags, Longs
 from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of, tuples_sampled
 from treeanon.randomness import Randomness
+from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Table
 from treeanon.table.covers import value_ranks
 from treeanon.table.permuted import Permuted
@@ -22,8 +23,8 @@ ASKED = 100_000
 """Of more rows queries are answered only when asked for, and then about a sample of so many of them."""
 
 
-@dataclass(frozen=True)
-class PermutedLosses:
+@dataclass(frozen=True, repr=False)
+class PermutedLosses(Shown):
     """Utility losses of a permuted release of `rows` rows; quasi values are unchanged.
 
     `queries` has the mean KL divergence of all group-bys of so many quasi columns with the sensitive column, in nats: 0
@@ -38,6 +39,12 @@ class PermutedLosses:
     largest_group: int
     rows: int
     suppressed: int
+
+    def _summary(self) -> Summary:
+        rows = [[level, loss] for level, loss in self.queries.items()]
+        line = f"{self.groups:,} groups of {self.average_group_size:.1f} rows"
+        grids = [Grid("Queries, KL divergence", ["Columns", "Loss"], rows)] if rows else []
+        return Summary("PermutedLosses", line, [("rows left out", f"{self.suppressed:,} of {self.rows:,}")], grids)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data, as `--json` has it."""

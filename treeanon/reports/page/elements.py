@@ -15,6 +15,8 @@ from typing import TypeAlias
 from lxml import etree
 
 from treeanon.hierarchy.show import printable
+from treeanon.shown import counted as counted
+from treeanon.shown import percent as percent
 
 Element = etree._Element
 Content: TypeAlias = "str | Element | Iterable[Content] | None"
@@ -108,26 +110,6 @@ class Section:
         """Return the section as an element."""
         heading = el("h2", self.title, id=f"h-{self.key}")
         return el("section", heading, self.content, id=self.key, aria_labelledby=f"h-{self.key}")
-
-
-def counted(number: int, thing: str) -> str:
-    """Return a number with a noun in singular or plural.
-
-    >>> counted(1, "person"), counted(2000, "person")
-    ('1 person', '2,000 persons')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, never rounded to 0 or 100.
-
-    >>> percent(0.9999), percent(0.5), percent(0.0001), percent(0)
-    ('>99.9 %', '50.0 %', '<0.1 %', '0.0 %')
-    """
-    if 0.9995 <= share < 1:
-        return ">99.9 %"
-    return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
 _NUMBER = re.compile("[<>]?[0-9][0-9.,]*( %)?( of [0-9,]+)?")

@@ -13,6 +13,7 @@ from typing import Any
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.privacy.models.model import Model, asks_for_size, largest_k
 from treeanon.privacy.models.registry import model_of, plain_model
+from treeanon.shown import counted
 
 OPINION = "Article 29 Working Party, Opinion 05/2014 on Anonymisation Techniques (WP216)"
 
@@ -50,8 +51,8 @@ class Promise:
         guarantee = self.guarantee
         if guarantee is None:
             return "the values of all quasi-identifiers of a person"
-        related = f" and up to {_counted(guarantee.n, 'relation')} between them" if guarantee.n else ""
-        return f"up to {_counted(guarantee.m, 'value')} of a person{related}"
+        related = f" and up to {counted(guarantee.n, 'relation')} between them" if guarantee.n else ""
+        return f"up to {counted(guarantee.m, 'value')} of a person{related}"
 
     @property
     def diversity(self) -> str:
@@ -60,10 +61,6 @@ class Promise:
             return ", ".join(model.name for model in self.models if not asks_for_size(model))
         found = self.guarantee
         return f"{found.l}-diversity ({found.diversity})" if found.l > 1 else ""
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def criteria(promise: Promise, roles: Roles) -> list[dict[str, str]]:

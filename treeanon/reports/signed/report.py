@@ -39,6 +39,7 @@ from treeanon.reports.signed.pdf import facts_in_pdf, pdf_of
 from treeanon.schema import Schema
 from treeanon.schema.dump import hierarchy_files
 from treeanon.schema.load import SchemaLike, schema_of
+from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Table
 from treeanon.verifier.freeform import FreeformVerdict
 
@@ -51,8 +52,8 @@ _FACTS = re.compile(rb'<script type="application/json" id="facts">(.*?)</script>
 _WITH_NUMBERS = ("numpy", "numba", "pyarrow")
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(Shown):
     """A report as facts; `html` is its page, and `write` makes a file of it, HTML or PDF by its name."""
 
     facts: Mapping[str, Any]
@@ -72,12 +73,11 @@ class Report:
         """The report as a page."""
         return paper(self.facts)
 
-    def _repr_html_(self) -> str:
-        """Return the report for notebooks: its verdict in one paragraph."""
-        from treeanon.reports.page.elements import el, text_of
-
-        verdict = self.facts["verdict"]
-        return text_of(el("p", el("b", "Report: "), verdict["sentence"]))
+    def _summary(self) -> Summary:
+        facts, verdict = self.facts, self.facts["verdict"]
+        told = [("guarantee", facts["sentence"]), ("made", facts["made"]), ("edition", self.audience)]
+        rows = [[one["role"], os.path.basename(one["path"]), f"{one['sha256'] or ''}"[:16]] for one in facts["files"]]  # noqa: PTH119
+        return Summary("Report", verdict["sentence"], told, [Grid("Files", ["File", "Name", "SHA-256 (begin)"], rows)])
 
     def write(self, target: str | Path, *, force: bool = False) -> None:
         """Write the report, whole or not at all: as PDF if the name ends so (extra `report`), else as HTML.
