@@ -20,7 +20,7 @@ def kinds(notebook: Any) -> list[list[str]]:
     """What each cell puts out: the kinds of its results; not how far work is told to be, which short work is not."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     return [
-        [kind for one in cell["outputs"] if one["output_type"] == "execute_result" for kind in one["data"]]
+        sorted(kind for one in cell["outputs"] if one["output_type"] == "execute_result" for kind in one["data"])
         for cell in cells
     ]
 
