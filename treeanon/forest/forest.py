@@ -229,6 +229,8 @@ class Forest(Shown):
 
     def disassociate_labels(self, upper: Ints, lower: Ints, *, seen_as: Ints | None = None) -> Forest:
         """Return the same as `disassociate`, for arrays of labels."""
+        if not len(upper):
+            return self
         label = self.label if seen_as is None else seen_as[self.label]
         order = np.argsort(lower, kind="stable").astype(np.int32)
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)

@@ -81,9 +81,15 @@ class Planter:
             np.array([number[above] for _, _, above in held], np.int32),
             np.concatenate([nothing, *maps]),
             _firsts(maps),
-            self.rank,
         )
-        return build_trees(self.types, block.records, self.parent[start:], self.label[start:], *read_only(*arrays))
+        parent, label = self.parent[start:], self.label[start:]
+        offsets = build_trees(block.records, parent, label, *read_only(*arrays))
+        nodes = offsets[-1]
+        offsets, merged_parent, merged_label = canonical_trees(
+            offsets, parent[:nodes], label[:nodes], self.rank, self.types
+        )
+        parent[: offsets[-1]], label[: offsets[-1]] = merged_parent, merged_label
+        return offsets
 
     def finish(self) -> Trees:
         """Return the offsets, parents and labels of all trees."""

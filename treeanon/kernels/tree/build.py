@@ -10,13 +10,11 @@ import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
-from treeanon.kernels.tree.forest import ROWS, canonical_record, list_children
-from treeanon.kernels.tree.objects import canonical_object_record
+from treeanon.kernels.tree.forest import list_children
 
 
 @njit
 def build_trees(
-    types: int,
     records: int,
     out_parent: Ints,
     out_label: Ints,
@@ -29,30 +27,23 @@ def build_trees(
     class_parent: Ints,
     labels: Ints,
     label_first: Longs,
-    rank: Ints,
 ) -> Longs:
-    """Write the canonical trees of some records, and return their offsets; with `types`, objects stay whole.
+    """Write the trees of some records, not yet merged, and return their offsets.
 
     The owners of container x are owners[owner_first[x]:owner_first[x + 1]], ascending; the codes of class c lie
     likewise, one for each row of its container, and code y of it means labels[label_first[c] + y] (below 0: no node).
     Classes come after their parents. A node's parent is the nearest class up the class tree that is present in its
-    own row or the rows that own it. (One function: the room for a record, and how far it is filled, would have to go in
-    and out of every part.)
+    own row or the rows that own it.
     """
     containers = len(container_parent)
-    classes = len(class_container)
     start = np.zeros(containers, np.int64)
     end = np.zeros(containers, np.int64)
     # For every cell the node that what hangs under its class hangs under, as a position in the record.
     anchors = np.empty(len(codes), np.int32)
-    room = 1024
-    label = np.empty(room, np.int32)
-    space = np.empty((ROWS, room + 1), np.int32)
-    work = np.empty(room + 1, np.int64)
-    offsets = np.zeros(records + 1, np.int64)
+    offsets = np.empty(records + 1, np.int64)
+    offsets[0] = 0
     filled = 0
     for r in range(records):
-        most = 0
         start[0], end[0] = r, r + 1
         # Rows come in the order of their owners: the record's rows of each container follow those of the record
         # before.
@@ -64,19 +55,8 @@ def build_trees(
             while stop < size and owners[first + stop] < limit:
                 stop += 1
             end[x] = stop
-        # As many nodes as the record can have: one for each row of a class's container.
-        for c in range(classes):
-            most += end[class_container[c]] - start[class_container[c]]
-        if most > room:
-            room = 2 * most
-            label = np.empty(room, np.int32)
-            space = np.empty((ROWS, room + 1), np.int32)
-            work = np.empty(room + 1, np.int64)
-        count = 0
-        # The children of each node, listed as they come: see `list_children`.
-        first_child, next_sibling = space[0], space[1]
-        first_child[0] = -1
-        for c in range(classes):
+        base = filled
+        for c in range(len(class_container)):
             x = class_container[c]
             p = class_parent[c]
             home = class_container[p] if p >= 0 else 0
@@ -93,17 +73,11 @@ def build_trees(
                 found = labels[label_first[c] + code] if code >= 0 else np.int32(-1)
                 # A value becomes a node, and the anchor of what hangs under it; a missing one leaves the anchor above.
                 if found >= 0:
-                    label[count] = found
-                    next_sibling[count] = first_child[above + 1]
-                    first_child[above + 1] = count
-                    first_child[count + 1] = -1
-                    above = np.int32(count)
-                    count += 1
+                    out_label[filled] = found
+                    out_parent[filled] = above
+                    above = np.int32(filled - base)
+                    filled += 1
                 anchors[code_first[c] + row] = above
-        if types > 0:
-            filled = canonical_object_record(label, 0, rank, space, work, out_parent, out_label, filled, types)
-        else:
-            filled = canonical_record(label, 0, rank, space, work, out_parent, out_label, filled)
         offsets[r + 1] = filled
     return offsets
 

@@ -140,10 +140,17 @@ class Run:
         if self.sibling:
             tried += self._last_walks(tried)
         best: Draft | None = None
+        seen: set[bytes] = set()
         for cost, walked in sorted(tried, key=lambda item: item[0]):
             # Only a walk that ended relations may cost more than it thinks.
             if best is not None and best.cost <= cost:
                 break
+            # Many walks end in the same place, where they cost the same but for rounding.
+            where = walked.mapping.tobytes()
+            if not walked.price and where in seen:
+                continue
+            if not walked.price:
+                seen.add(where)
             found = self._released(walked)
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
