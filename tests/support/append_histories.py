@@ -268,13 +268,22 @@ class Attack:
             for known in known_of(tree, self.story.m, self.story.n):
                 here = self.candidates(published, known)
                 least = min(least, here.total())
-                if came < published and not any(self.candidates(i, known) for i in range(came, published)):
+                before = range(came, published)
+                if before and not any(self.candidates(i, known) for i in before):
                     # Nobody fits before: so the person was held back, and is one of those who would have been.
-                    held = [
-                        record for record in here if all(self.is_singled(i, record) for i in range(came, published))
-                    ]
-                    least = min(least, sum(here[record] for record in held))
+                    least = min(least, sum(here[one] for one in self._waiting(published, known, before)))
         return least
+
+    def _waiting(self, number: int, known: Knowledge, before: range) -> set[Tree]:
+        """The records of a part that may be of somebody of whom this is known, and who was held back before."""
+        worlds = [self._world_by(i) for i in (number, *before)]
+        out = set()
+        for tree, record, *earlier in zip(self.story.world[1], *worlds, strict=True):
+            if record in self.parts[number] and record not in out:
+                is_known = known in set(known_of(tree, self.story.m, self.story.n))
+                if is_known and all(self.is_singled(i, one) for i, one in zip(before, earlier, strict=True)):
+                    out.add(record)
+        return out
 
     def is_singled(self, number: int, record: Tree) -> bool:
         """Whether a record holds something that fewer than k of a part and itself do."""

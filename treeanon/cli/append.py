@@ -214,6 +214,10 @@ def _lines(done: Appended, history: str, *, is_compared: bool) -> list[str]:
             f"warning: {counted(alike, 'new person')} equal to one published before: if they are the same, publish none"
             " of this, and use --full or --person"
         )
+    if counts.get("published_before", known := done.history.persons - counts["published"]) < known:
+        lines.append(
+            f"warning: the published files have {counts['published_before']:,} persons, and {known:,} are known"
+        )
     if not is_compared:
         lines.append("Not looked for: persons of the earlier release among the new ones (--earlier)")
     if done.history.person is not None:
