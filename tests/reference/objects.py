@@ -79,7 +79,12 @@ def least_support(records: Sequence[Record], m: int, n: int, *, joint: bool) -> 
 
 
 def signed_support(records: Sequence[Record], m: int, n: int, negative: Iterable[str]) -> int | None:
-    """The least persons behind a combination that somebody holds, also of what persons do not have.
+    """The least persons behind a combination that somebody holds, also of what persons do not have."""
+    return min((len(group) for group in signed_groups(records, m, n, negative)), default=None)
+
+
+def signed_groups(records: Sequence[Record], m: int, n: int, negative: Iterable[str]) -> Iterable[list[int]]:
+    """The persons of every combination that somebody holds, also of what persons do not have.
 
     Of a negative class it may be known that a person lacks a value, and that no object of a type holds a value of it
     together with another that the person has. What nobody has nobody is known to lack.
@@ -87,8 +92,8 @@ def signed_support(records: Sequence[Record], m: int, n: int, negative: Iterable
     told = [facts(record) for record in records]
     labels = set().union(*(held for held, _ in told))
     relations = set().union(*(related for _, related in told))
-    held_by: dict[tuple[Any, Any], int] = {}
-    for held, related in told:
+    held_by: dict[tuple[Any, Any], list[int]] = {}
+    for number, (held, related) in enumerate(told):
         signed = [(label, True) for label in held]
         signed += [(label, False) for label in labels - held if label[0] in negative]
         for size in range(1, m + 1):
@@ -101,8 +106,8 @@ def signed_support(records: Sequence[Record], m: int, n: int, negative: Iterable
                 ]
                 for count in range(min(n, len(inside)) + 1):
                     for some in combinations(inside, count):
-                        held_by[chosen, some] = held_by.get((chosen, some), 0) + 1
-    return min(held_by.values(), default=None)
+                        held_by.setdefault((chosen, some), []).append(number)
+    return held_by.values()
 
 
 Rule = tuple[Label, Label, int]
