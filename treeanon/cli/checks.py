@@ -30,9 +30,11 @@ class WithSolution(Protocol):
 
 def refuse_own_input(sources: Sequence[str], targets: Sequence[str | None]) -> None:
     """Refuse, also with --force, to overwrite an input."""
-    from treeanon.io.relational.urls import file_of
+    from treeanon.io.relational.urls import file_of, is_remote, shown
 
     for target in targets:
+        if target is not None and is_remote(target) and shown(target) in map(shown, sources):
+            raise click.UsageError(f"{shown(target)} is an input; choose another output")
         for read in map(file_of, sources):
             # The tables of a package lie beside its description.
             read = os.path.dirname(os.path.abspath(read)) if read.endswith("datapackage.json") else read  # noqa: PTH100, PTH120
@@ -58,8 +60,13 @@ def _lies_in(target: str, folder: str) -> bool:
 def check_folder(output: str) -> None:
     """Refuse an output in a folder that does not exist."""
     from treeanon.errors import FileError
-    from treeanon.io.relational.urls import is_database
+    from treeanon.io.relational.urls import is_database, is_remote
 
+    if is_remote(output):
+        from treeanon.io.remote import refuse_remote_target
+
+        refuse_remote_target(output)
+        return
     if output == "-" or is_database(output):
         return
     if not os.path.isdir(os.path.dirname(os.path.abspath(output.rstrip("/")))):  # noqa: PTH112, PTH120, PTH100
@@ -87,9 +94,12 @@ def check_extra_output(path: str | None, output: str, *, force: bool, option: st
     """Refuse a file of the option that cannot be written beside the output."""
     from treeanon.errors import FileError
     from treeanon.io.output import naming, refuse_existing
+    from treeanon.io.relational.urls import is_remote, shown
 
     if path is None:
         return
+    if is_remote(path):
+        raise click.UsageError(f"{shown(path)}: {option} requires a local file")
     if path == "-":
         raise click.UsageError(f"{option} requires a file name")
     with naming(path):

@@ -95,7 +95,7 @@ def output_name(source: str) -> str:
     """
     if source == "-" or is_database(source):
         return "release"
-    path = PurePath(source)
+    path = PurePath(shown(source))
     endings = "".join(path.suffixes)
     stem = path.name.removesuffix(endings).replace("*", "") or "release"
     return f"{stem}-release{endings}"

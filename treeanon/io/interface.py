@@ -14,7 +14,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Batch, Forest, ReadReport
 from treeanon.formats import FORMATS, Format, names_of, the_format
 from treeanon.io.options import ReadOptions
-from treeanon.io.relational.urls import is_database
+from treeanon.io.relational.urls import is_database, shown
 from treeanon.io.sources import Source, plain_name
 from treeanon.schema import Schema
 
@@ -90,7 +90,7 @@ def format_of_name(path: str | Path) -> Format | None:
     """
     if is_database(str(path)):
         return the_format("by_url")
-    name = plain_name(str(path))
+    name = plain_name(shown(str(path)))
     found = [form for form in FORMATS.values() if name.endswith(form.endings)]
     # `.trees.jsonl` ends in `.jsonl` too: the longest ending wins.
     return max(found, key=lambda form: max(len(e) for e in form.endings if name.endswith(e)), default=None)

@@ -18,6 +18,7 @@ from typing import BinaryIO, cast
 from treeanon.errors import FileError, UsageError
 from treeanon.io.exchange import exchange
 from treeanon.io.relational.source import TableSource
+from treeanon.io.relational.urls import is_remote, shown
 from treeanon.io.unnamed import path_of_open, unnamed_file
 
 STDOUT = "-"
@@ -46,6 +47,10 @@ def refuse_existing(target: str | Path, *, force: bool) -> None:
     if not str(target):
         raise UsageError("the name of the output is empty")
     path = Path(target)
+    if is_remote(str(target)):
+        from treeanon.io.remote import refuse_existing_remote
+
+        return refuse_existing_remote(str(target), force=force)
     with naming(str(target)):
         if str(target) == STDOUT or force or not (path.is_file() or path.is_dir()):
             return
@@ -72,6 +77,9 @@ def open_output(
             raise FileError("standard output is closed")
         with _spooled("standard output", sys.stdout.buffer, check) as stream:
             yield stream
+    elif is_remote(name):
+        with _uploaded(name, force=force, check=check, private=private) as raw, _compressed(raw, shown(name)) as stream:
+            yield stream
     elif path.exists() and not path.is_file():
         if path.is_dir():
             raise FileError(f"{name}: is a folder")
@@ -95,6 +103,23 @@ def _spooled(name: str, goal: BinaryIO, check: Check | None) -> Iterator[BinaryI
         with naming(name):
             shutil.copyfileobj(aside, goal)
             goal.flush()
+
+
+@contextmanager
+def _uploaded(url: str, *, force: bool, check: Check | None, private: bool) -> Iterator[BinaryIO]:
+    from treeanon.io.remote import put
+
+    if private:
+        raise UsageError(f"{shown(url)}: what only you may read is not put into an object store; name a local file")
+    with naming(f"the temporary file for {shown(url)}"):
+        aside, path = unnamed_file()
+    with aside:
+        yield aside
+        with naming(f"the temporary file for {shown(url)}"):
+            aside.flush()
+        if check is not None:
+            check(path)
+        put(url, aside, path, force=force)
 
 
 @contextmanager
@@ -238,6 +263,10 @@ def open_folder(
         with open_output(target, force=force, check=check) as stream, zipfile.ZipFile(stream, "w") as archive:
             yield Folder(None, archive)
         return
+    if is_remote(name):
+        from treeanon.io.remote import refuse_remote_target
+
+        refuse_remote_target(f"{name.rstrip('/')}/")
     if name == STDOUT:
         raise UsageError("several files cannot go to standard output; name a folder or a .zip")
     refuse_existing(target, force=force)

@@ -22,7 +22,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.output import Written
 from treeanon.io.profiles.seam import decoded
 from treeanon.io.relational.source import TableSource
-from treeanon.io.relational.urls import refuse_other_urls
+from treeanon.io.relational.urls import is_remote, refuse_other_urls, shown
 from treeanon.io.sources import Source, Sources, find_sources, forget_archives
 from treeanon.progress import Progress
 from treeanon.schema import Schema
@@ -79,6 +79,7 @@ def read(
     """
     schema = schema_of(schema)
     refuse_other_urls(str(source))
+    called = called or (shown(str(source)) if is_remote(str(source)) else None)
     form = input_format(source, schema, format)
     delimiter = given_delimiter(delimiter, form.name)
     schema = schema.for_format(form.name)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError, one_line
+from treeanon.io.relational.urls import is_remote, shown
 
 STDIN = "-"
 COMPRESSED = (".gz", ".zst")
@@ -248,6 +249,8 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
         return Sources((Source("standard input", None, lambda: _Unclosed(sys.stdin.buffer)),), False)  # type: ignore[arg-type, return-value]
     if not str(given):
         raise UsageError("the name of the input is empty")
+    if is_remote(str(given)):
+        return _remote_sources(str(given), endings, called)
     path, name = Path(given), called or str(given)
     with _naming(name):
         if path.is_dir():
@@ -274,6 +277,23 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
 
 def _of_endings(paths: list[Path], endings: tuple[str, ...]) -> list[Path]:
     return [path for path in paths if plain_name(path.name).endswith(endings)]
+
+
+def _remote_sources(url: str, endings: tuple[str, ...], called: str | None) -> Sources:
+    """Return the documents at a URL."""
+    from treeanon.io.remote import copy_of, find_remote, open_remote
+
+    name = called or shown(url)
+    files, is_many = find_remote(url)
+    if is_many:
+        taken = [file for file in files if plain_name(file.url).endswith(endings)]
+        found = [Source(one_line(shown(file.url)), file.size, partial(open_remote, file.url)) for file in taken]
+        return _checked_collection(name, found, len(files) - len(taken), endings)
+    if name.lower().endswith(".zip"):
+        with _naming(name):
+            members, ignored = _members(copy_of(files[0])[1], name, endings)
+        return _checked_collection(name, members, ignored, endings)
+    return Sources((Source(name, files[0].size, partial(open_remote, url)),), False)
 
 
 def _collection(name: str, paths: list[Path], endings: tuple[str, ...]) -> Sources:

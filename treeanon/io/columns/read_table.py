@@ -22,7 +22,7 @@ from treeanon.io.columns.rows import RowSource, read_rows
 from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
 from treeanon.io.relational.open import open_rows
-from treeanon.io.relational.urls import refuse_other_urls
+from treeanon.io.relational.urls import is_remote, refuse_other_urls, shown
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.facets import without_facets
@@ -65,6 +65,7 @@ def read_table(
     """
     schema = schema_of(schema)
     refuse_other_urls(str(source))
+    called = called or (shown(str(source)) if is_remote(str(source)) else None)
     form = input_format(source, schema, format)
     if not form.is_rows:
         forest = read(

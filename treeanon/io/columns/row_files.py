@@ -205,6 +205,9 @@ class OneFolder(RowFiles):
         self._folder.close()
 
 
+_MANY = (".zip", "/")
+
+
 def open_files(
     given: str | Path,
     form: Format,
@@ -214,6 +217,6 @@ def open_files(
     delimiter: str = "",
 ) -> OneFile | OneFolder:
     """Return the rows of a file, or of a folder or zip whose files are parts of one table; to be closed."""
-    is_many = str(given) != STDIN and ((called or str(given)).lower().endswith(".zip") or Path(given).is_dir())
+    is_many = str(given) != STDIN and ((called or str(given)).lower().endswith(_MANY) or Path(given).is_dir())
     kind = OneFolder if is_many else OneFile
     return kind(given, form, advance, called=called, delimiter=delimiter)

@@ -21,6 +21,7 @@ from treeanon.io.columns.python_values import check_columns_exist, row_errors
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import Copies, is_plain_file
 from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower, quoted
+from treeanon.io.relational.urls import shown
 from treeanon.io.relational.write_sql import check_apart, definition
 from treeanon.io.sources import STDIN, find_sources
 from treeanon.schema.keys import ForeignKey
@@ -96,7 +97,7 @@ class DuckdbSource:
     def __init__(
         self, given: str | Path, advance: Callable[[int], None] | None = None, *, called: str | None = None
     ) -> None:
-        self.name = called or ("standard input" if str(given) == STDIN else str(given))
+        self.name = called or ("standard input" if str(given) == STDIN else shown(str(given)))
         self._copies = Copies()
         self._connection: DuckDBPyConnection | None = None
         try:

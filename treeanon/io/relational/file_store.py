@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from treeanon.errors import DataError, FileError, UsageError
+from treeanon.io.relational.urls import is_remote, shown
 from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources, refuse_links
 from treeanon.io.unnamed import unnamed_file
 
@@ -98,7 +99,7 @@ def _shown(folder: Path) -> list[Path]:
 class Zip:
     """The members of a zip; one folder that holds them all is left out of their names."""
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: str | Path, name: str) -> None:
         self.name = name
         called = name if name.lower().endswith(".zip") else f"{name}.zip"
         found = find_sources(path, ("",), called=called).items
@@ -126,8 +127,36 @@ def _is_shown(member: str) -> bool:
     return not any(part.startswith(".") for part in parts) and parts[0] != "__MACOSX"
 
 
+class Remote:
+    """The files of a folder in an object store, as it was listed."""
+
+    def __init__(self, url: str, name: str) -> None:
+        self.name = name
+        top = shown(url.rstrip("/") + "/")
+        found = find_sources(top, ("",)).items
+        self.members = {source.name.removeprefix(top): source for source in found}
+
+    def find(self, name: str) -> Stored | None:
+        """Return the file of that name."""
+        source = self.members.get(name)
+        return Stored(source, None) if source else None
+
+    def names(self) -> list[str]:
+        """Return the files at the top and in its folders."""
+        return sorted(name for name in self.members if name.count("/") <= 1 and _is_shown(name))
+
+
+def _remote_store(url: str, called: str | None) -> FileStore:
+    name = called or shown(url)
+    if url.lower().startswith("https:") or name.lower().endswith(".zip"):
+        return Zip(url, name)
+    return Remote(url.removesuffix(PACKAGE), name)
+
+
 def open_file_store(given: str | Path, called: str | None = None) -> FileStore:
     """Return the files of a folder or a zip, or those beside a datapackage.json; `called` is the name in messages."""
+    if is_remote(str(given)):
+        return _remote_store(str(given), called)
     name, path = called or ("standard input" if str(given) == STDIN else str(given)), Path(given)
     try:
         if path.is_dir():

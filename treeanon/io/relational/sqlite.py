@@ -16,6 +16,7 @@ from treeanon.errors import DataError, FileError, UsageError
 from treeanon.io.columns.python_values import NO_TEXT, GrowingColumn, Wrong, check_columns_exist, row_errors
 from treeanon.io.relational.file_store import fill_sqlite, is_plain_file
 from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower, quoted
+from treeanon.io.relational.urls import shown
 from treeanon.io.sources import STDIN, find_sources
 from treeanon.schema.keys import ForeignKey
 
@@ -83,11 +84,11 @@ class SqliteSource:
     def __init__(
         self, given: str | Path, advance: Callable[[int], None] | None = None, *, called: str | None = None
     ) -> None:
-        self.name = called or ("standard input" if str(given) == STDIN else str(given))
+        self.name = called or ("standard input" if str(given) == STDIN else shown(str(given)))
         self._connection: sqlite3.Connection | None = None
         try:
             with _plainly(self.name):
-                self._connection = self._connected(Path(given), advance, called)
+                self._connection = self._connected(given, advance, called)
                 _begin(self._connection)
                 self._tables = self._described()
                 self._stated = self._declared()
@@ -101,13 +102,16 @@ class SqliteSource:
     def __repr__(self) -> str:
         return f"SqliteSource({self.name!r})"
 
-    def _connected(self, path: Path, advance: Callable[[int], None] | None, called: str | None) -> sqlite3.Connection:
-        """Return a connection to the file, or to a temporary copy of what is packed."""
+    def _connected(
+        self, given: str | Path, advance: Callable[[int], None] | None, called: str | None
+    ) -> sqlite3.Connection:
+        """Return a connection to the file, or to a temporary copy of what is packed or elsewhere."""
+        path = Path(given)
         if str(path) != STDIN and is_plain_file(path) and not path.name.lower().endswith(".zip"):
             return _connect(path)
         if path.is_dir():
             raise UsageError(f"{self.name}: is a folder; a SQLite file is expected")
-        found = find_sources(path, ENDINGS, called=called).items
+        found = find_sources(given, ENDINGS, called=called).items
         if len(found) != 1:
             raise UsageError(f"{self.name}: holds {len(found)} files; one SQLite file is expected")
         return fill_sqlite(found[0], partial(_connect, more="&nolock=1"), advance)

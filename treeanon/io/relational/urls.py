@@ -1,4 +1,4 @@
-"""URLs of databases for messages: without passwords, even if the URL is malformed."""
+"""URLs of databases and object stores, and what messages show of them: no passwords, even if the URL is malformed."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ ENVIRONMENT = "env:"
 NO_URL = "(a text that is no database URL)"
 
 _URL = re.compile(
-    r"(?!(?:https?|ftps?|file|s3|gs|data|zip)://)[A-Za-z][A-Za-z0-9_]+(?:\+[A-Za-z0-9_]+)?://", re.IGNORECASE
+    r"(?!(?:https?|ftps?|file|s3|gs|gcs|az|abfss?|data|zip)://)[A-Za-z][A-Za-z0-9_]+(?:\+[A-Za-z0-9_]+)?://",
+    re.IGNORECASE,
 )
+_REMOTE = re.compile(r"(?:s3|gs|gcs|az|abfs|abfss|https)://[^/]", re.IGNORECASE)
 _OTHER = re.compile(r"[A-Za-z][A-Za-z0-9_+.-]+:(?=/)")
 _NAMED = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*")
 _PORT = re.compile(r"[0-9]{1,5}")
@@ -51,14 +53,23 @@ def redacted(url: str) -> str:
 def refuse_other_urls(name: str) -> None:
     """Raise a UsageError for a URL that is not that of a database; it may hold a password all the same.
 
-    >>> refuse_other_urls("https://ann:secret@db/x")
+    >>> refuse_other_urls("ftp://ann:secret@db/x")
     Traceback (most recent call last):
-    treeanon.errors.UsageError: 'https:…' is no file, and no URL of a database, such as postgresql://user@host/database
+    treeanon.errors.UsageError: 'ftp:…' is no file, and no URL such as postgresql://user@host/database or s3://bucket/file
     """
     found = _OTHER.match(name)
-    if found is not None and not is_database(name):
-        example = "postgresql://user@host/database"
-        raise UsageError(f"'{found[0]}…' is no file, and no URL of a database, such as {example}")
+    if found is not None and not is_database(name) and not is_remote(name):
+        examples = "postgresql://user@host/database or s3://bucket/file"
+        raise UsageError(f"'{found[0]}…' is no file, and no URL such as {examples}")
+
+
+def is_remote(name: str) -> bool:
+    """Return whether a name is the URL of a file in an object store or on a web server.
+
+    >>> [is_remote(name) for name in ("s3://bucket/a.csv", "https://host/a.csv", "http://host/a.csv", "s3:/x", "a.csv")]
+    [True, True, False, False, False]
+    """
+    return bool(_REMOTE.match(name))
 
 
 def file_of(name: str) -> str:
@@ -88,9 +99,14 @@ def without_secrets(text: str) -> str:
 def shown(name: str) -> str:
     """Return a source or target for messages: the URL of a database without its password.
 
-    >>> shown("postgresql://ann:secret@db/clinic"), shown("clinic.sqlite")
-    ('postgresql://ann:***@db/clinic', 'clinic.sqlite')
+    >>> shown("postgresql://ann:secret@db/clinic"), shown("clinic.sqlite"), shown("https://ann:pw@host/a.csv?token=x")
+    ('postgresql://ann:***@db/clinic', 'clinic.sqlite', 'https://host/a.csv')
     """
+    if is_remote(name):
+        scheme, _, rest = name.partition("://")
+        place = rest.partition("?")[0].partition("#")[0] if scheme.lower() == "https" else rest
+        host, slash, path = place.partition("/")
+        return f"{scheme}://{host.rpartition('@')[2]}{slash}{path}"
     return redacted(name) if is_database(name) else name
 
 

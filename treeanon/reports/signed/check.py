@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from treeanon.errors import DataError, FileError, HierarchyError, SchemaError, UsageError
 from treeanon.io.compared import HowToRead
-from treeanon.io.relational.urls import is_database
+from treeanon.io.relational.urls import is_database, is_remote
 from treeanon.progress import Progress
 from treeanon.reports.signed.examined import HowTo, verdict_of
 from treeanon.reports.signed.files import fingerprint
@@ -117,10 +117,10 @@ def _places(facts: Mapping[str, Any], path: Path, given: Mapping[str, str]) -> l
     found = []
     for one in facts["files"]:
         named = one["path"]
-        place = given.get(one["role"], named if is_database(named) else os.path.join(home, named))  # noqa: PTH118
+        place = given.get(one["role"], named if _is_elsewhere(named) else os.path.join(home, named))  # noqa: PTH118
         if one["role"] == "hierarchy" and "schema" in given:
             place = _beside(given["schema"], facts, named)
-        if not is_database(place) and one["files"] <= 1 and not os.path.exists(place):  # noqa: PTH110
+        if not _is_elsewhere(place) and one["files"] <= 1 and not os.path.exists(place):  # noqa: PTH110
             raise FileError(f"{place}: not found; name the {one['role']} of the report where it is now")
         found.append((one, place))
     return found
@@ -130,3 +130,7 @@ def _beside(schema: str, facts: Mapping[str, Any], named: str) -> str:
     """Return where a hierarchy is whose schema lies elsewhere now: as it lay relative to it."""
     (old,) = (one["path"] for one in facts["files"] if one["role"] == "schema")
     return os.path.normpath(os.path.join(os.path.dirname(schema), os.path.relpath(named, os.path.dirname(old))))  # noqa: PTH118, PTH120
+
+
+def _is_elsewhere(name: str) -> bool:
+    return is_database(name) or is_remote(name)

@@ -6,11 +6,12 @@ import glob
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from treeanon.errors import FileError
-from treeanon.io.relational.urls import is_database, redacted
+from treeanon.io.relational.urls import is_database, is_remote, shown
 
 ROLES = ("release", "schema", "hierarchy", "input", "solution")
 """What a file can be to a report, in the order in which files are listed."""
@@ -32,6 +33,8 @@ def fingerprint(path: str) -> dict[str, Any]:
     """
     if is_database(path):
         return {"sha256": None, "bytes": None, "files": 0}
+    if is_remote(path):
+        return _elsewhere(path)
     try:
         found = list(_files(path))
         if not found:
@@ -44,6 +47,26 @@ def fingerprint(path: str) -> dict[str, Any]:
         raise FileError(f"{path}: cannot be read: {problem.strerror}") from None
     return {"sha256": hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest(), "bytes": size,
             "files": len(found)}  # fmt: skip
+
+
+def _elsewhere(url: str) -> dict[str, Any]:
+    """Return the same facts of files in an object store or on a web server."""
+    from treeanon.io.remote import find_remote, open_remote
+
+    def digest(of: str) -> tuple[str, int]:
+        made, size = hashlib.sha256(), 0
+        with closing(open_remote(of)) as stream:
+            while block := stream.read(_BLOCK):
+                made.update(block)
+                size += len(block)
+        return made.hexdigest(), size
+
+    files, is_many = find_remote(url)
+    top = url.rstrip("/") + "/"
+    found = [(*digest(file.url), file.url.removeprefix(top)) for file in files]
+    lines = "".join(f"{sha256}  {name}\n" for sha256, _, name in found)
+    whole = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest() if is_many else found[0][0]
+    return {"sha256": whole, "bytes": sum(size for _, size, _ in found), "files": len(found)}
 
 
 def _files(path: str) -> Iterator[tuple[Path, str]]:
@@ -69,7 +92,7 @@ def _digest(path: Path) -> str:
 
 def described(role: str, path: str) -> dict[str, Any]:
     """Return the facts of one file; its path is absolute until the report is written."""
-    place = redacted(path) if is_database(path) else os.path.abspath(path)  # noqa: PTH100
+    place = shown(path) if is_database(path) or is_remote(path) else os.path.abspath(path)  # noqa: PTH100
     return {"role": role, "path": place, **fingerprint(path)}
 
 
@@ -85,7 +108,7 @@ def placed(files: list[dict[str, Any]], folder: str | None) -> list[dict[str, An
 
 def _relative(one: dict[str, Any], folder: str | None, beside: str) -> str:
     path = str(one["path"])
-    if is_database(path):
+    if is_database(path) or is_remote(path):
         return path
     if folder is None and one["role"] != "hierarchy":
         return os.path.basename(path.rstrip(os.sep))  # noqa: PTH119
