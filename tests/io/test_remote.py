@@ -322,3 +322,32 @@ def test_nothing_is_loaded_before_a_url_is_given(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert not done.stderr
     assert done.stdout.splitlines()[0] == "[]" and "pip install 'treeanon[remote]'" in done.stdout
+
+
+def test_parts_of_an_upload_that_fails_are_taken_back(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import s3fs
+
+    from treeanon.io.remote import put as upload
+    from treeanon.io.unnamed import unnamed_file
+
+    monkeypatch.setattr("s3fs.core.calculate_chunksize", lambda *_, **__: 5 << 20)
+    seen: list[object] = []
+    whole = s3fs.S3FileSystem._upload_file_part_concurrent
+
+    async def failing(*given: Any, **more: Any) -> object:
+        parts = await whole(*given, **more)
+        seen.append((keys(bucket), len(bucket.list_multipart_uploads(Bucket="clinic").get("Uploads", []))))
+        if len(seen) == 1:
+            raise OSError("no")
+        return parts
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_upload_file_part_concurrent", failing)
+    file, path = unnamed_file()
+    with file:
+        file.write(bytes(11 << 20))
+        file.flush()
+        with pytest.raises(FileError, match=r"s3://clinic/large\.zip: cannot be"):
+            upload("s3://clinic/large.zip", file, path, force=False)
+        assert not keys(bucket) and not bucket.list_multipart_uploads(Bucket="clinic").get("Uploads")
+        upload("s3://clinic/large.zip", file, path, force=False)
+    assert seen == [([], 1), ([], 1)] and len(body(bucket, "large.zip")) == 11 << 20

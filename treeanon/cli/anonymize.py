@@ -55,7 +55,7 @@ class _Anonymize(Command):
 @click.command(cls=_Anonymize)
 @click.argument("source", metavar="INPUT")
 @schema_option
-@click.option("--output", "-o", metavar="PATH", help="File, folder, .zip, database URL or -.  [required]")
+@click.option("--output", "-o", metavar="PATH", help="File, folder, .zip, URL or -.  [required]")
 @release_options
 @click.option("--recommend", "recommended", is_flag=True, help="Trees: try several m and n; write nothing.")
 @click.option(

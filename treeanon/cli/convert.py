@@ -53,7 +53,7 @@ def command(
 ) -> None:
     """Convert records between XML, JSON, NDJSON, trees files and tables, keeping what the schema names.
 
-    INPUT is a file, folder, glob or zip of files, the URL of a database, or `-`. Nothing is anonymized. Equal siblings
+    INPUT is a file, folder, glob or zip of files, a URL, or `-`. Nothing is anonymized. Equal siblings
     are merged, records are written in random order, and fields that the schema does not name are dropped and counted.
 
     \b

@@ -63,7 +63,7 @@ def command(
 ) -> None:
     """Read records from the beginning, middle and end of INPUT and write a commented schema for it.
 
-    INPUT is a file, folder, glob or zip of files, the URL of a database (or env:NAME that contains it), or `-`. The
+    INPUT is a file, folder, glob or zip of files, a URL (a database's may be env:NAME), or `-`. The
     schema is a working proposal: read its comments and correct it. It contains names, counts and rounded ranges, but no
     values of the data (except constants that distinguish kinds of items in one array).
 

@@ -116,9 +116,7 @@ _HELP_ALL = click.Option(
 )
 
 schema_option = click.option("--schema", "-s", required=True, metavar="FILE", help="Schema of the input (TOML).")
-output_option = click.option(
-    "--output", "-o", required=True, metavar="PATH", help="File, folder, .zip, database URL or -."
-)
+output_option = click.option("--output", "-o", required=True, metavar="PATH", help="File, folder, .zip, URL or -.")
 
 
 def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

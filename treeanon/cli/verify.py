@@ -111,7 +111,7 @@ def command(
 ) -> int:
     """Verify that trees are k^(m,n)-anonymous, or that rows satisfy privacy models.
 
-    RELEASE is a file, folder, glob or zip of files, the URL of a database, or `-`; any program may have made it. Every
+    RELEASE is a file, folder, glob or zip of files, a URL, or `-`; any program may have made it. Every
     combination of up to M values and N relations that some person has is counted. Failures are reported by class,
     values are never shown. Exit code 0: the guarantee holds; 1: it does not, or the release has values that are missing
     in a hierarchy, or holds more than is counted, such as fields that the schema does not name, repeated keys,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from treeanon.errors import FileError, UsageError
 from treeanon.io.columns.python_values import GrowingColumn, check_columns_exist, row_errors
 from treeanon.io.relational.engines import SCHEMA, Secret, open_engine, plainly
-from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower
+from treeanon.io.relational.source import MOST_ROWS, DeclaredKeys, Place, TableInfo, ascii_lower
 from treeanon.io.relational.urls import ENVIRONMENT
 from treeanon.schema.keys import ForeignKey
 
@@ -114,6 +114,8 @@ class DatabaseSource:
             for rows in self._rows(self._connection, table, columns, most):
                 for column, values in zip(growing, zip(*rows, strict=True), strict=True):
                     column.add(values)
+                if self._tables[table].view and growing[0].rows > MOST_ROWS:
+                    raise wrong("", -1, f"is a view of more than {MOST_ROWS:,} rows")
         read = pa.table([column.finish() for column in growing], names=[column.name for column in growing])
         return read if columns else read.select([])
 

@@ -20,7 +20,7 @@ from treeanon.io.columns.arrow_stream import check_kind, plain_column
 from treeanon.io.columns.python_values import check_columns_exist, row_errors
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import Copies, is_plain_file
-from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, ascii_lower, quoted
+from treeanon.io.relational.source import MOST_ROWS, DeclaredKeys, Place, TableInfo, ascii_lower, quoted
 from treeanon.io.relational.urls import shown
 from treeanon.io.relational.write_sql import check_apart, definition
 from treeanon.io.sources import STDIN, find_sources
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 ENDINGS = (".duckdb", ".ddb")
-MOST_ROWS = 200_000_000
-"""The most rows that are read of a view, which may have no end."""
-
 _ALONE = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+MOST_ROWS = 200_000_000
+"""The most rows that are read of a view, which may have no end."""
+
+
 @dataclass(frozen=True)
 class TableInfo:
     """One table: its columns in order, and the columns of its primary key, if it declares one.
