@@ -14,5 +14,5 @@ Floats = npt.NDArray[np.float64]
 Bytes = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.uint64]
 
-RecordSets = tuple[Tinies, Longs, Ints, Words, Ints]
+SetArrays = tuple[Tinies, Longs, Ints, Words, Ints]
 """kind, at, size, rows, lists: numbered record sets, as `treeanon.kernels.tree.record_sets` has them."""

@@ -22,8 +22,8 @@ from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.maximal import search
 from treeanon.algorithms.tree.default.objective import Effort, Objective
 from treeanon.algorithms.tree.default.objectives import objective_of
-from treeanon.algorithms.tree.default.record_sets import RecordSets
 from treeanon.algorithms.tree.published import acs, gcs, ocs
+from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.tree.record_sets import distinct_records, shared

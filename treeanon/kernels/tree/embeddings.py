@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs, RecordSets, Tinies, Words
+from treeanon.arrays import Ints, Longs, SetArrays, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE, has, ones
 from treeanon.kernels.tree.synopsis import node_now
@@ -70,7 +70,7 @@ into; parent and place of the projection's nodes; the class of every label.
 
 @njit
 def joint_support(
-    sets: RecordSets,
+    sets: SetArrays,
     chosen: Ints,
     count: int,
     places: Places,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Flags, Ints, Longs, RecordSets
+from treeanon.arrays import Flags, Ints, Longs, SetArrays
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.published_records import (
     MOST,
@@ -27,7 +27,7 @@ _APART = 16
 
 
 @njit
-def members(sets: RecordSets, chosen: int, wanted: bool, records: int, out: Ints) -> int:
+def members(sets: SetArrays, chosen: int, wanted: bool, records: int, out: Ints) -> int:
     """Lists the records of a set, or those that are not in it; their number."""
     kind, at, size, rows, lists = sets
     count = 0
@@ -53,7 +53,7 @@ def members(sets: RecordSets, chosen: int, wanted: bool, records: int, out: Ints
 
 
 @njit
-def _those_in(sets: RecordSets, chosen: int, wanted: bool, group: Ints, length: int, out: Ints) -> int:
+def _those_in(sets: SetArrays, chosen: int, wanted: bool, group: Ints, length: int, out: Ints) -> int:
     """Lists those of a group that are in a set, or that are not; their number."""
     kind, at, size, rows, lists = sets
     count = 0
@@ -255,7 +255,7 @@ def _relations_break(
     pairs: Ints,
     count: int,
     parted: bool,
-    sets: RecordSets,
+    sets: SetArrays,
     relation_set: Relations,
     k: int,
     is_joint: bool,
@@ -313,7 +313,7 @@ def breaks(
     slots: int,
     labels: Labels,
     sides: Sides,
-    sets: RecordSets,
+    sets: SetArrays,
     trees: Trees,
     values: Values,
     asked: Asked,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Flags, Ints, Longs, RecordSets, Tinies, Words
+from treeanon.arrays import Flags, Ints, Longs, SetArrays, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.embeddings import Places, joint_support
 from treeanon.kernels.tree.record_sets import DENSE, SPARSE, has, ones, shared
@@ -40,7 +40,7 @@ def _list_bits(row: Ints, lists: Ints, filled: int) -> None:
 
 
 @njit
-def _intersect(sets: RecordSets, one: int, other: int, room: int, out: int) -> int:
+def _intersect(sets: SetArrays, one: int, other: int, room: int, out: int) -> int:
     """Make work set `out` the records that two sets share; how many these are."""
     kind, at, size, rows, lists = sets
     if kind[one] == DENSE and kind[other] == DENSE:
@@ -77,7 +77,7 @@ def _intersect(sets: RecordSets, one: int, other: int, room: int, out: int) -> i
 
 
 @njit
-def rare_values(sets: RecordSets, room: int, chosen: Ints, fresh: int, k: int, m: int) -> bool:
+def rare_values(sets: SetArrays, room: int, chosen: Ints, fresh: int, k: int, m: int) -> bool:
     """Return whether up to m of the chosen sets, one of the first `fresh` among them, share a record but fewer than k.
 
     (ValueCheck, Algorithm 1 of the paper, for what specializing one node can have changed.)
@@ -151,7 +151,7 @@ def _held_by(
 
 @njit
 def broken(
-    sets: RecordSets,
+    sets: SetArrays,
     published: Published,
     places: Places,
     asked: Asked,
@@ -191,7 +191,7 @@ def _hot_labels(changed: Table, since: int, fresh: Flags) -> Flags:
 
 
 @njit
-def _keep_prefix(sets: RecordSets, label_set: Ints, room: int, labels: Ints, depth: int) -> int:
+def _keep_prefix(sets: SetArrays, label_set: Ints, room: int, labels: Ints, depth: int) -> int:
     """Keep the records that hold the first labels, up to that at `depth`, in work set `depth`; how many these are."""
     one = label_set[labels[0]] if depth == 1 else depth - 1
     return _intersect(sets, one, label_set[labels[depth]], room, depth)
@@ -199,7 +199,7 @@ def _keep_prefix(sets: RecordSets, label_set: Ints, room: int, labels: Ints, dep
 
 @njit
 def _next_labels(
-    sets: RecordSets, label_set: Ints, room: int, hot: Flags, last_hot: int, labels: Ints, total: int, depth: int
+    sets: SetArrays, label_set: Ints, room: int, hot: Flags, last_hot: int, labels: Ints, total: int, depth: int
 ) -> bool:
     """Move on to the next `total` ascending labels of which one is hot, from that at `depth` on; False at the end."""
     count = len(label_set)
@@ -302,7 +302,7 @@ def _next_relations(
 
 @njit
 def next_broken(
-    sets: RecordSets,
+    sets: SetArrays,
     room: int,
     published: Published,
     places: Places,

@@ -12,12 +12,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
+from treeanon.arrays import Flags, Ints, Longs, SetArrays
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE, SPARSE, ones
 
 Table = npt.NDArray[np.int32]
-Sets = tuple[Tinies, Longs, Ints, Words, Ints]
 
 _SHORT = 48
 
@@ -148,7 +147,7 @@ def _sort_short(values: Ints, count: int) -> int:
 
 
 @njit
-def union_sets(groups: Longs, members: Ints, starts: Longs, records: Ints, count: int, sparse_below: int) -> Sets:
+def union_sets(groups: Longs, members: Ints, starts: Longs, records: Ints, count: int, sparse_below: int) -> SetArrays:
     """Return the record set of every group of nodes: a bitmap, or a sorted list if it has fewer than `sparse_below`
     records.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
-from treeanon.algorithms.tree.default.record_sets import LastingSets
+from treeanon.algorithms.tree.record_sets import LastingSets
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.tree.label_splits import fill_pairs, pair_supports
 from treeanon.kernels.tree.object_relations import fill_object_pairs, object_pairs

@@ -9,7 +9,7 @@ import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.pair_support import PairSupports
-from treeanon.algorithms.tree.default.record_sets import RecordSets
+from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.arrays import Flags
 from treeanon.privacy import Guarantee
 

@@ -15,7 +15,7 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import WalkState
-from treeanon.arrays import Flags, Ints, Longs, RecordSets
+from treeanon.arrays import Flags, Ints, Longs
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.published_records import Table, Trees, parted_by
 from treeanon.kernels.tree.strict_sets import Values, breaks, members
@@ -106,14 +106,14 @@ class ExtendedCheck:
         labels = (p.label_set, p.relation_set, p.shared, p.slot)
         asked = (p.k, p.m, p.n, g.l, g.diversity == "frequency", self.joint)
         sides = (home, side, self.deniable)
-        given = (labels, sides, _sets(p), self.trees, self.values, asked)
+        given = (labels, sides, p.sets.arrays, self.trees, self.values, asked)
         return breaks(prefixes, parted, others.astype(np.int32), len(p.node), *given)
 
     def _parted(self, p: PublishedLabels, part: int, rest: int) -> Table:
         """Return slots y, c, d: in some record one node y was above c and d until the step."""
         slots, number = len(p.node), int(p.label_set[part])
         records = np.empty(p.sets.size[number], np.int32)
-        members(_sets(p), number, True, p.sets.records, records)
+        members(p.sets.arrays, number, True, p.sets.records, records)
         found = np.unique(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
         return np.stack([found // slots**2, found // slots % slots, found % slots], axis=1).astype(np.int32)
 
@@ -168,10 +168,6 @@ def _homes(classes: Classes) -> Table:
         [classes.type_of(own, kind) + 1 or -1 for kind in range(classes.kinds)] for own in range(len(classes.names))
     ]
     return np.array(found, np.int32)
-
-
-def _sets(p: PublishedLabels) -> RecordSets:
-    return p.sets.kind, p.sets.at, p.sets.size, p.sets.rows, p.sets.lists
 
 
 def sensitive_values(forest: Forest, classes: tuple[int, ...]) -> Values:

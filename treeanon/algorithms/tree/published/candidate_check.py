@@ -26,14 +26,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.algorithms.tree.published.projected import Projected, Workspace
+from treeanon.algorithms.tree.published.projected import Projected
+from treeanon.algorithms.tree.record_sets import SetStack
 from treeanon.arrays import Flags, Ints
 from treeanon.kernels.tree.embeddings import Places
 from treeanon.kernels.tree.structure_check import Asked, Published, broken, next_broken, rare_values
 from treeanon.privacy import Guarantee
 
 
-def value_check(space: Workspace, label_set: Ints, fresh: Flags, k: int, m: int) -> bool:
+def value_check(space: SetStack, label_set: Ints, fresh: Flags, k: int, m: int) -> bool:
     """Return whether a cut passes, given the record sets of its labels, and which of them its parent did not have.
 
     A cut that fails is dead, and so is every specialization of it: some part of the rare records' values stays rare.
@@ -63,7 +64,7 @@ class StructureCheck:
     The joint attacker's supports depend on how the whole tree is merged: there nothing is known from before.
     """
 
-    def __init__(self, tree: Projected, space: Workspace, label_set: Ints, fresh: Flags, guarantee: Guarantee) -> None:
+    def __init__(self, tree: Projected, space: SetStack, label_set: Ints, fresh: Flags, guarantee: Guarantee) -> None:
         self.tree, self.space, self.label_set, self.guarantee = tree, space, label_set, guarantee
         self.joint = guarantee.attacker == "joint"
         self._fresh = np.ones_like(fresh) if self.joint else fresh

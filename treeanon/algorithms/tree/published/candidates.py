@@ -21,13 +21,14 @@ import numpy as np
 from treeanon.algorithms.tree.default.strict import keeps_extensions
 from treeanon.algorithms.tree.published.candidate_check import StructureCheck, fix_structure, value_check
 from treeanon.algorithms.tree.published.cuts import WHOLE, Cut, CutSpace
-from treeanon.algorithms.tree.published.projected import Base, Mark, Projected, Workspace, list_room
+from treeanon.algorithms.tree.published.projected import Base, Projected
+from treeanon.algorithms.tree.record_sets import Mark, SetStack, list_room
 from treeanon.algorithms.tree.solution import Result, Solution
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, SetArrays
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.synopsis import synopsis_and_nodes
-from treeanon.kernels.tree.synopsis import Sets, union_sets
+from treeanon.kernels.tree.synopsis import union_sets
 from treeanon.metrics.values import Scope, level_sizes, rounded
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
@@ -67,7 +68,7 @@ class _Parent:
     candidate: Candidate
     published: Ints
     tree: Projected | None = None
-    sets: Sets | None = None
+    sets: SetArrays | None = None
 
 
 @dataclass
@@ -100,7 +101,7 @@ class Counts:
 class _Store:
     """A workspace with its marks: after the label sets, and after the relations of the parent it holds."""
 
-    space: Workspace
+    space: SetStack
     labels: Mark
 
 
@@ -145,17 +146,17 @@ class Candidates:
         self._threads = _processors()
         self._stores: SimpleQueue[_Store] = SimpleQueue()
         for _ in range(self._threads):
-            space = Workspace(len(self.forest), given.m)
+            space = SetStack(len(self.forest), given.m)
             space.extend(label_sets)
             self._stores.put(_Store(space, space.mark))
         self.root = self._start()
         self.leading = [self.root]
 
-    def workspace(self) -> Workspace:
+    def workspace(self) -> SetStack:
         """Return a workspace with the records of all labels, which is not given to a search any more."""
         return self._stores.get().space
 
-    def _item_index(self) -> Sets:
+    def _item_index(self) -> SetArrays:
         """Return the records of every node of the hierarchies that has some (the paper's item index L)."""
         synopsis, space = self.base.synopsis, self.space
         nodes = [
@@ -274,7 +275,7 @@ class Candidates:
         finally:
             self._stores.put(store)
 
-    def _checked(self, parent: _Parent, cut: Cut, node: int, space: Workspace) -> Candidate | str:
+    def _checked(self, parent: _Parent, cut: Cut, node: int, space: SetStack) -> Candidate | str:
         given, before = self.guarantee, parent.candidate
         labels = self.labels(cut)
         fresh = np.isin(labels, self.space.kids(node))

@@ -1,15 +1,25 @@
-"""A store of record sets: numbered, dense as bitmaps or sparse as sorted lists, whichever is smaller."""
+"""The store of record sets: numbered, dense as bitmaps or sparse as sorted lists, whichever is smaller.
+
+A search that goes back the way it came, as the published ones do, forgets the newest sets first: a `SetStack`. One that
+replaces single sets, as the default search does, gives them up in any order: `RecordSets`. Kernels read both alike.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, SetArrays, Tinies, Words
 from treeanon.kernels.tree.label_splits import change_bits, without
 from treeanon.kernels.tree.record_sets import DENSE, SPARSE
 
 _DENSE_FROM = 64
 """A set is a bitmap if it holds at least one in so many records."""
+
+
+def list_room(records: int) -> int:
+    """Return the size from which on a set of a stack is a bitmap: then that is not much larger than a list."""
+    return records // _DENSE_FROM + 1
+
 
 _OWN_ROWS = 512
 _OWN_LISTS = 8
@@ -41,7 +51,22 @@ class LastingSets:
         return int(np.where(is_dense(sizes, records), (records + 7) // 8, 4 * sizes).sum())
 
 
-class RecordSets:
+class _Store:
+    """Numbered sets in the arrays that the kernels read."""
+
+    kind: Tinies
+    at: Longs
+    size: Ints
+    rows: Words
+    lists: Ints
+
+    @property
+    def arrays(self) -> SetArrays:
+        """The arrays, as kernels take them."""
+        return self.kind, self.at, self.size, self.rows, self.lists
+
+
+class RecordSets(_Store):
     """Record sets by number, in the arrays that the kernels read; the first numbers are lasting sets.
 
     >>> sets = RecordSets(1000)
@@ -163,3 +188,75 @@ class RecordSets:
             self.at[number] = self._used
             self._used += length
         self.lists = goal
+
+
+Mark = tuple[int, int, int]
+"""How many sets, rows and places of lists a stack has."""
+
+
+class SetStack(_Store):
+    """Record sets by number; `mark` and `back_to` forget the newest.
+
+    Sets 0 to m-1 are the kernels' own work space (`treeanon.kernels.tree.structure_check`).
+    """
+
+    def __init__(self, records: int, m: int) -> None:
+        self.records = records
+        self.room = list_room(records)
+        self.kind: Tinies = np.zeros(max(64, m), np.int8)
+        self.at: Longs = np.zeros(max(64, m), np.int64)
+        self.size: Ints = np.zeros(max(64, m), np.int32)
+        self.rows: Words = np.zeros((m + 8, (records + 63) // 64), np.uint64)
+        self.lists: Ints = np.zeros(m * self.room + 1024, np.int32)
+        self.mark: Mark = (m, m, m * self.room)
+        self.holds: object = None
+
+    def back_to(self, mark: Mark) -> None:
+        """Forget all sets made after the mark."""
+        self.mark = mark
+
+    def _make_room(self, sets: int, rows: int, listed: int) -> None:
+        sets, rows, listed = (have + more for have, more in zip(self.mark, (sets, rows, listed), strict=True))
+        if sets > len(self.kind):
+            self.kind, self.at, self.size = (_grown(a, sets) for a in (self.kind, self.at, self.size))
+        if rows > len(self.rows):
+            self.rows = _grown(self.rows, rows)
+        if listed > len(self.lists):
+            self.lists = _grown(self.lists, listed)
+
+    def extend(self, sets: SetArrays) -> int:
+        """Add the sets; the number of the first of them."""
+        kind, at, size, rows, lists = sets
+        self._make_room(len(kind), len(rows), len(lists))
+        first, row, listed = self.mark
+        end = first + len(kind)
+        self.kind[first:end], self.size[first:end] = kind, size
+        self.at[first:end] = at + np.where(kind == DENSE, row, listed)
+        self.rows[row : row + len(rows)] = rows
+        self.lists[listed : listed + len(lists)] = lists
+        self.mark = (end, row + len(rows), listed + len(lists))
+        return first
+
+    def copy(self, number: int) -> int:
+        """Return the number of a copy of a set."""
+        dense = self.kind[number] == DENSE
+        size = int(self.size[number])
+        self._make_room(1, 1 if dense else 0, 0 if dense else size)
+        new, row, listed = self.mark
+        at = int(self.at[number])
+        self.kind[new], self.size[new] = self.kind[number], size
+        if dense:
+            self.at[new] = row
+            self.rows[row] = self.rows[at]
+            self.mark = (new + 1, row + 1, listed)
+        else:
+            self.kind[new], self.at[new] = SPARSE, listed
+            self.lists[listed : listed + size] = self.lists[at : at + size]
+            self.mark = (new + 1, row, listed + size)
+        return new
+
+
+def _grown(array: np.ndarray, needed: int) -> np.ndarray:
+    out = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+    out[: len(array)] = array
+    return out
