@@ -451,9 +451,9 @@ def append(
 
     Whoever knows in which batch a person came finds as many records there as the guarantee says. Persons for whom that
     cannot be are held back: they wait in the history that comes back with the release (docs/append.md has the
-    definition, and what it does not say). Merged trees and whole objects, both attackers; solutions with l-diversity,
-    negative knowledge, or relations of three labels known of the same nodes are refused, and so are tables.
-    TooManyHeldError, a GuaranteeError, if too many are held back; it has a coarser solution.
+    definition, and what it does not say). For l-diversity, negative knowledge and what is known of the same nodes
+    either all who are left then are published, or nobody. Tables are refused. TooManyHeldError, a GuaranteeError, if
+    too many are held back; it has a coarser solution.
 
     Parameters
         solution: the solution of the release before, or the path of its file.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference import guarantee as brute
-from tests.support.hospital import WORD, folder_of, write_persons
+from tests.support.hospital import EXTRA, WORD, folder_of, write_persons
 from tests.support.strategies import examples
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import DataError, GuaranteeError, UsageError
@@ -206,20 +206,44 @@ def test_persons_are_recognized_by_their_content(place: Path) -> None:
         ta.append(solution(k=3), new, schema=schema, full=True)
 
 
-REFUSED = {
-    "l-diversity": {"l": 2},
-    "negative knowledge": {"negative": ("diagnosis",)},
-    "attacker = joint": {"attacker": "joint", "m": 3, "n": 2},
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_guarantees_that_are_not_offered_are_named(name: str, place: Path) -> None:
+def test_extended_guarantees_are_kept_by_all_or_nobody_is_published(place: Path) -> None:
+    (place / "s.toml").write_text((place / "s.toml").read_text() + EXTRA["secret"])
     schema = ta.Schema.load(place / "s.toml")
-    with pytest.raises(UsageError, match=name):
-        ta.append(solution(**REFUSED[name]), [{"sex": "f"}], schema=schema)
-    done = ta.append(solution(attacker="joint"), [{"sex": "f"}] * 2, schema=schema)
-    assert done.release is not None and done.release.solution.guarantee.attacker == "joint"
+    visit = {"hospital": f"{WORD}-H0", "diagnoses": [f"{WORD}-D0"]}
+    same, other = ({"visits": [{**visit, "secret": f"{WORD}-S{i}"}]} for i in range(2))
+    diverse = solution(l=2)
+    done = ta.append(diverse, [same, other] * 2, schema=schema)
+    assert done.release is not None and done.release.verdict.diversity[0].holds
+    with pytest.raises(TooManyHeldError) as caught:
+        ta.append(diverse, [same] * 4, schema=schema)
+    assert caught.value.held == 4 and WORD not in str(caught.value)
+    lone = {"visits": [{"hospital": f"{WORD}-H0"}]}
+    lacking = ta.append(solution(negative=("diagnosis",)), [same, same, same, lone], schema=schema, max_held="100%")
+    assert (lacking.release, lacking.held) == (None, 4)
+    joint = ta.append(solution(attacker="joint", m=3, n=2), [same, other], schema=schema)
+    assert joint.release is not None and joint.release.solution.guarantee.attacker == "joint"
+
+
+def test_all_that_is_left_of_a_record_is_not_rare(place: Path) -> None:
+    schema = ta.Schema.load(place / "s.toml")
+    star = replace(solution(), cut={"*": ("*",)})
+    done = ta.append(star, [{"sex": "f"}, {}, {}, {}], schema=schema, max_held="100%")
+    assert done.held == 1 and done.release is not None
+    done = ta.append(star, [{"sex": "f"}] * 2, schema=schema)
+    assert list(done.release.forest.records()) == [[["*", "*", []]]] * 2  # type: ignore[union-attr]
+
+
+def test_pseudonyms_tell_who_is_who(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREEANON_KEY", "a secret of 16 bytes")
+    text = (place / "s.toml").read_text()
+    (place / "s.toml").write_text(text.replace('role = "identifier"', 'role = "identifier"\npseudonym = true'))
+    schema = ta.Schema.load(place / "s.toml")
+    flu = {"visits": [{"hospital": f"{WORD}-H0", "diagnoses": [f"{WORD}-D0"]}]}
+    first = ta.append(solution(), [{**flu, "ssn": 1}, {**flu, "ssn": 2}], schema=schema, person="ssn")
+    assert first.release is not None and "ssn" in first.release.forest.classes.names
+    with pytest.raises(DataError, match="1 of 2 persons were published before"):
+        again = [{**flu, "ssn": 3}, {**flu, "ssn": 2}]
+        ta.append(solution(), again, schema=schema, person="ssn", history=first.history)
 
 
 def test_local_recoding_and_tables_are_refused(place: Path) -> None:

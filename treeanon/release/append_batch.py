@@ -21,7 +21,7 @@ from treeanon.metrics.values import value_loss
 from treeanon.privacy import Guarantee
 from treeanon.progress import Progress, stage
 from treeanon.release.append_coarser import anew, coarser, published_trees
-from treeanon.release.append_hiding import hidden_by, refuse_extended
+from treeanon.release.append_hiding import hidden_by
 from treeanon.release.append_history import History
 from treeanon.release.append_persons import Marked, Persons, together
 from treeanon.release.solution_file import SolutionFile
@@ -176,7 +176,6 @@ def _asked_of(solution: Solution | str | Path, asked: Asked) -> Solution:
     """Return the solution with the k that is asked for; UsageError for what cannot be appended to."""
     if not isinstance(solution, Solution):
         solution = SolutionFile.load(solution).solution
-    refuse_extended(solution.guarantee)
     guarantee = solution.guarantee
     if asked.k is not None:
         guarantee = replace(guarantee, k=asked.k)

@@ -34,14 +34,9 @@ def coarser(solution: Solution, forest: Forest, most: int, progress: Progress | 
     own = fitted(plain, forest)
     seen, g = own.apply(forest), solution.guarantee
     request = Request(
-        g.k,
-        g.m,
-        g.n,
-        g.attacker,
-        max_suppressed=most,
-        options={"taking_apart": "leave-out"},
-        as_published=g.as_published,
-    )
+        g.k, g.m, g.n, g.attacker, g.l, g.diversity, g.negative, max_suppressed=most, as_published=g.as_published,
+        options={"taking_apart": "leave-out"} if g.as_published else {},
+    )  # fmt: skip
     try:
         found = run_interruptibly(partial(search, request, seen, g), progress).solution
     except GuaranteeError:

@@ -19,27 +19,19 @@ from treeanon.algorithms.tree.default.strict import needed as is_extended
 from treeanon.algorithms.tree.default.traces import Places, with_left_behind, with_traces
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.arrays import Flags, Longs
-from treeanon.errors import UsageError
+from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
-
-
-def refuse_extended(guarantee: Guarantee) -> None:
-    """Raise UsageError for guarantees of which it is not known who breaks them."""
-    if not is_extended(guarantee):
-        return
-    what = "negative knowledge" if guarantee.negative else "l-diversity" if guarantee.l > 1 else "attacker = joint"
-    raise UsageError(
-        f"append: solutions with {what} are not offered yet, for it is not told who has to be held back; publish all"
-        " persons anew (treeanon anonymize), and the earlier release no longer"
-    )
+from treeanon.release.tree import refuse_uniform
+from treeanon.verifier.tree import verify
 
 
 def hidden_by(solution: Solution, forest: Forest) -> tuple[Longs, Forest]:
     """Return which persons of a forest are hidden in a batch that the solution makes of them, and that batch.
 
-    Of all batches in which everybody is hidden it is the largest; it may be empty. The guarantee must be one that
-    `refuse_extended` lets pass.
+    Of all batches in which everybody is hidden it is the largest; it may be empty. For l-diversity, negative knowledge
+    and what is known of the same nodes it is not worked out who stands in the way: where the largest batch for the rest
+    of the guarantee does not keep them, nobody is hidden.
     """
     kept = np.flatnonzero(_is_traced(solution, forest))
     published, guarantee = solution.apply(forest), solution.guarantee
@@ -47,10 +39,21 @@ def hidden_by(solution: Solution, forest: Forest) -> tuple[Longs, Forest]:
         rest = published.take(kept)
         singled = _holders_of_rare(rest, guarantee) | _told_by_absence(solution, forest.take(kept))
         if not singled.any():
+            if is_extended(guarantee) and not _keeps_extensions(rest, guarantee):
+                break
             return kept, rest
         kept = kept[~singled]
     nobody = np.zeros(0, np.int64)
     return nobody, published.take(nobody)
+
+
+def _keeps_extensions(batch: Forest, guarantee: Guarantee) -> bool:
+    """Return whether a batch keeps all of a guarantee."""
+    try:
+        refuse_uniform(batch, guarantee)
+    except GuaranteeError:
+        return False
+    return verify(batch, guarantee, patterns=False).holds
 
 
 def _is_traced(solution: Solution, forest: Forest) -> Flags:
@@ -84,8 +87,10 @@ def _holders_of_rare(forest: Forest, guarantee: Guarantee) -> Flags:
     """Return who holds something that fewer than k persons do, in any reading of what is known of the original."""
     read = [forest] if guarantee.as_published or forest.classes.types else _readings(forest)
     found = np.zeros(len(forest), bool)
+    # Nodes `*` are no label that could be rare with others: they are all that is left of a record.
+    starred = np.unique(np.searchsorted(forest.offsets, np.flatnonzero(forest.label == 0), side="right") - 1)
+    found[starred] = len(starred) < guarantee.k
     for each in read:
-        # Nodes `*` are all that is left of a record: they look alike.
         found |= _Holders(each).of(rare_combinations(each, guarantee))
     return found
 

@@ -92,11 +92,10 @@ def reading_schema(schema: Schema, person: str | None) -> Schema:
             f"persons can be recognized by a class of role identifier, and {person!r} is none of the schema's;"
             f" it has: {', '.join(known) or 'none'}"
         )
-    return _with_role(schema, person, "keep")
-
-
-def _with_role(schema: Schema, name: str, role: str) -> Schema:
-    classes = [replace(spec, role=role, pseudonym=False) if spec.name == name else spec for spec in schema.classes]  # type: ignore[arg-type]
+    if schema.spec(person).pseudonym:
+        # Its pseudonyms, which are published, tell who is who as well.
+        return schema
+    classes = [replace(spec, role="keep") if spec.name == person else spec for spec in schema.classes]
     return replace(schema, classes=tuple(classes))
 
 
@@ -120,7 +119,7 @@ def persons_of(forest: Forest, schema: Schema, person: str | None) -> Persons:
     ids = tuple(forest.classes.texts_of(index, forest.label[nodes]))
     if twice := sum(count - 1 for count in Counter(ids).values()):
         raise DataError(f"{twice:,} records have a value of class {person!r} that another record has, too")
-    return Persons(_without(forest, schema, person), ids)
+    return Persons(forest if schema.spec(person).pseudonym else _without(forest, schema, person), ids)
 
 
 def _without(forest: Forest, schema: Schema, person: str) -> Forest:
