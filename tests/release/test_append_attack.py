@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import treeanon as ta
+from tests.reference.candidates import Candidates
 from tests.reference.objects import Object, Recipe, Record, least_candidates
 from tests.support.append_histories import Attack, play
+from tests.support.candidate_worlds import World, unnested
+from tests.support.candidate_worlds import forest_of as forest_of_trees
 from tests.support.object_worlds import SHAPES, forest_of, record_of, some_objects, types_of
 from treeanon.errors import DataError, GuaranteeError
 
@@ -47,6 +51,57 @@ def test_moved_nodes_leave_k_candidates(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["leave-out", "move", "gcs"])
 def test_all_releases_together_leave_k_candidates_thorough(how: str, tmp_path: Path) -> None:
     sweep(tmp_path, range(5_000, 5_300), how)
+
+
+def extended(seeds: range, *extensions: str) -> int:
+    """How many batches were published by solutions of stronger guarantees; each must leave k candidates of its own."""
+    published = 0
+    for seed in seeds:
+        world, draw = World.draw(seed, *extensions), random.Random(seed)
+        try:
+            first = ta.anonymize(world.forest, effort=0.1, taking_apart="leave-out", **asked_of(world))
+        except GuaranteeError:
+            continue
+        if "*" in (first.solution.cut or {}):
+            continue
+        new = [draw.choice(world.persons) for _ in range(16)]
+        try:
+            done = ta.append(first.solution, forest_of_trees(world.schema, new), max_held="100%")
+        except (GuaranteeError, DataError):
+            continue
+        if done.release is None:
+            continue
+        batch = Counter(map(unnested, done.release.forest.records()))
+        recipe = world.recipe(first.solution)
+        persons = [tree for tree in new if recipe.publish(tree) in batch]
+        assert Counter(map(recipe.publish, persons)) == batch, f"seed {seed}"
+        exact = frozenset(label for label, other in recipe.published_as.items() if label == other)
+        found = Candidates.of(persons, recipe, world.trees, replace(world.attacker, exact=exact))
+        assert found.least >= world.k, f"seed {seed}"
+        assert world.l == 1 or found.are_diverse("S", world.l, world.diversity), f"seed {seed}"
+        published += 1
+    return published
+
+
+def asked_of(world: World) -> dict:
+    """What is asked of the first release of a world."""
+    g = world.guarantee()
+    asked = {"k": g.k, "m": g.m, "n": g.n, "attacker": g.attacker, "negative": g.negative}
+    return asked | ({"l": g.l, "diversity": g.diversity} if g.l > 1 else {})
+
+
+EXTENSIONS = [("joint",), ("l",), ("negative",)]
+
+
+@pytest.mark.parametrize("extensions", EXTENSIONS, ids="-".join)
+def test_stronger_attackers_are_left_with_as_many_of_a_batch(extensions: tuple[str, ...]) -> None:
+    assert extended(range(6), *extensions) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extensions", [*EXTENSIONS, ("joint", "l", "negative")], ids="-".join)
+def test_stronger_attackers_are_left_with_as_many_of_a_batch_thorough(extensions: tuple[str, ...]) -> None:
+    extended(range(7_000, 7_300), *extensions)
 
 
 def objects_schema(shape: int, folder: Path) -> ta.Schema:

@@ -224,14 +224,15 @@ class Attack:
                 everything = everything + found
         self._may_be: dict[int, dict[Tree, set[Knowledge]]] = {}
         self._published: dict[str, list[Tree]] = {}
+        self._known = [set(known_of(tree, story.m, story.n)) for tree in story.world[1]]
 
     def may_be(self, number: int) -> dict[Tree, set[Knowledge]]:
         """What may be true of each record that the solution of a delivery can publish."""
         if number not in self._may_be:
             out: dict[Tree, set[Knowledge]] = {}
-            for tree, record in zip(self.story.world[1], self._world_by(number), strict=True):
+            for record, own in zip(self._world_by(number), self._known, strict=True):
                 if record in self.parts[number]:
-                    out.setdefault(record, set()).update(known_of(tree, self.story.m, self.story.n))
+                    out.setdefault(record, set()).update(own)
             self._may_be[number] = out
         return self._may_be[number]
 
@@ -278,11 +279,11 @@ class Attack:
         """The records of a part that may be of somebody of whom this is known, and who was held back before."""
         worlds = [self._world_by(i) for i in (number, *before)]
         out = set()
-        for tree, record, *earlier in zip(self.story.world[1], *worlds, strict=True):
-            if record in self.parts[number] and record not in out:
-                is_known = known in set(known_of(tree, self.story.m, self.story.n))
-                if is_known and all(self.is_singled(i, one) for i, one in zip(before, earlier, strict=True)):
-                    out.add(record)
+        for own, record, *earlier in zip(self._known, *worlds, strict=True):
+            if known not in own or record not in self.parts[number] or record in out:
+                continue
+            if all(self.is_singled(i, one) for i, one in zip(before, earlier, strict=True)):
+                out.add(record)
         return out
 
     def is_singled(self, number: int, record: Tree) -> bool:
