@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from treeanon.algorithms.tree.registry import tree_algorithm_named
 from treeanon.algorithms.tree.solution import Result
 from treeanon.bench.run import FigureResult
@@ -96,7 +94,7 @@ class _Bench:
         guarantee = found.solution.guarantee
         if not verify(found.forest, guarantee).holds:
             raise GuaranteeError("the release fails its check")
-        mined = ml2(forest, found.forest, np.arange(len(forest)))
+        mined = ml2(forest, found.forest, found.kept)
         measures: dict[Measure, float] = {
             "rpd": rpd(found.forest), "seconds": seconds, "ml2": mined.ml2, "dml2": mined.dml2,
         }  # fmt: skip

@@ -36,7 +36,7 @@ class Request:
     5
     >>> Request(k=5, algorithm="miracle", options={"effort": 4})
     Traceback (most recent call last):
-    treeanon.errors.UsageError: algorithm 'miracle' has no parameter 'effort'; its parameters: window
+    treeanon.errors.UsageError: algorithm 'miracle' has no parameter 'effort'; its parameters: window, climit, threshold
     """
 
     k: int | None = None

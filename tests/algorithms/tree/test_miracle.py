@@ -107,7 +107,9 @@ def is_true(path: tuple[Label, ...], originals: list[tuple[Label, ...]], parents
 
 
 def check_release(forest: ta.Forest, found: miracle.Result, k: int) -> None:
-    assert found.kept is None
+    everybody = np.arange(len(forest)) if found.kept is None else found.kept
+    assert found.solution.suppressed == len(forest) - len(everybody)
+    forest = forest.take(everybody)
     assert found.solution.cut is None and found.solution.algorithm == "miracle"
     assert len(found.forest) == len(forest)
     known, parents = known_classes(forest), parents_of(forest)
@@ -156,10 +158,14 @@ def releases(rnd: Random) -> None:
         with pytest.raises(GuaranteeError):
             miracle.search(forest, Guarantee(k), window=window, seed=seed)
         return
-    found = miracle.search(forest, Guarantee(k), window=window, seed=seed)
+    bounds: dict[str, Any] = {"climit": rnd.choice([1, 6, 150]), "threshold": rnd.choice([0, 0.1, 0.5, 1])}
+    found = miracle.search(forest, Guarantee(k), window=window, seed=seed, **bounds)
     check_release(forest, found, k)
+    assert found.report["largest_group"] <= max(bounds["climit"], k)
+    if bounds["threshold"] == 1 and bounds["climit"] == 150:
+        assert found.kept is None
     assert small_check(list(found.forest.records()), known_classes(forest), k)
-    again = miracle.search(forest, Guarantee(k), window=window, seed=seed)
+    again = miracle.search(forest, Guarantee(k), window=window, seed=seed, **bounds)
     assert np.array_equal(found.forest.label, again.forest.label)
 
 
@@ -289,10 +295,43 @@ def test_siblings_that_became_equal_merge() -> None:
 
 def test_the_last_few_join_the_nearest_group() -> None:
     forest = clinic([[hospital(f"H{1 + i % 2}")] for i in range(7)])
-    found = miracle.search(forest, Guarantee(3))
+    found = miracle.search(forest, Guarantee(3), threshold=1)
     assert sorted(Counter(map(repr, found.forest.records())).values()) == [3, 4]
     assert found.report["largest_group"] == 4
     check_release(forest, found, 3)
+
+
+def test_the_odd_one_of_figure_10_is_left_out() -> None:
+    """Three trees of the paper's database are alike; the fourth would make them as general as itself."""
+    forest = ta.read("samples/paper.trees.jsonl", "schemas/paper.toml")
+    shown = []
+    for threshold, left_out in ((0.1, [3]), (1, [])):
+        found = miracle.search(forest, Guarantee(3), threshold=threshold)
+        check_release(forest, found, 3)
+        kept = range(4) if found.kept is None else found.kept.tolist()
+        assert sorted({0, 1, 2, 3} - set(kept)) == left_out
+        shown.append(found.forest.nodes / len(found.forest))
+    assert shown[0] > shown[1]
+
+
+def test_groups_have_at_most_climit_persons() -> None:
+    forest = clinic([[hospital("H1")] for _ in range(7)])
+    found = miracle.search(forest, Guarantee(4), climit=5)
+    assert (found.report["largest_group"], found.solution.suppressed) == (5, 2)
+    assert miracle.search(forest, Guarantee(4), climit=1).solution.suppressed == 3
+    assert miracle.search(forest, Guarantee(4)).kept is None
+
+
+def test_who_costs_a_group_much_is_left_out() -> None:
+    """One with another shape, and one with a far value: the others keep what they have."""
+    alike = [hospital("H1", disease("D1"))]
+    for odd in ([hospital("H9")], [hospital("H9", disease("D9"))]):
+        forest = clinic([alike, alike, odd, alike])
+        found = miracle.search(forest, Guarantee(3))
+        assert found.kept is not None and found.kept.tolist() == [0, 1, 3]
+        assert list(found.forest.records()) == [alike] * 3
+        release = ta.anonymize(forest, k=3, algorithm="miracle", l=1)
+        assert release.verdict.holds and release.solution.suppressed == 1
 
 
 def test_empty_records_are_a_group() -> None:
@@ -369,7 +408,7 @@ def test_more_records_than_a_block() -> None:
 def test_seeds_draw_the_order_of_equals() -> None:
     forest = clinic([[hospital("H1", disease("D1", outcome(str(i))))] for i in range(9)])
     first = miracle.search(forest, Guarantee(4), seed=3)
-    assert first.solution.options == {"window": miracle.WINDOW, "seed": 3}
+    assert first.solution.options == {"window": miracle.WINDOW, "climit": 150, "threshold": 0.1, "seed": 3}
     assert list(first.forest.records()) == list(forest.records())
 
 
@@ -394,3 +433,6 @@ def test_what_cannot_be() -> None:
         miracle.search(forest[:0], Guarantee(1))
     with pytest.raises(UsageError, match="window"):
         miracle.search(forest, Guarantee(2), window=0)
+    for bounds in ({"climit": 0}, {"threshold": -0.1}, {"threshold": 2}):
+        with pytest.raises(UsageError, match="climit must be"):
+            miracle.search(forest, Guarantee(2), **bounds)

@@ -174,7 +174,19 @@ TREE_ALGORITHMS = AlgorithmRegistry(
             "miracle",
             _TREE + "published.miracle",
             "groups similar persons and makes each group equal (baseline)",
-            (Parameter("window", "int", "Persons compared with each that joins a group.", 1000, minimum=1),),
+            (
+                Parameter("window", "int", "Persons compared with each that joins a group.", 1000, minimum=1),
+                Parameter("climit", "int", "Persons of a group at most (k where that is more).", 150, minimum=1),
+                Parameter(
+                    "threshold",
+                    "float",
+                    "Share of what the others of a group show from which on a person who costs"
+                    " them that is left out; 1: nobody is.",
+                    0.1,
+                    minimum=0,
+                    maximum=1,
+                ),
+            ),
             paper=MULTIRELATIONAL,
             section="as the baseline MiRaCle",
             receives=("seed", "progress"),

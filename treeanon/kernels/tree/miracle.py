@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.miracle_match import Labels, Links, Work, lowest_common, match, work_space
 
@@ -32,7 +32,7 @@ def _top(record: int, offsets: Longs) -> int:
 
 
 @njit
-def _join(
+def join_group(
     first: int, record: int, mark: int, offsets: Longs, links: Links, labels: Labels, state: State, work: Work
 ) -> None:
     """Take a record into the group of the record `first`; slots without a partner in it end."""
@@ -140,7 +140,7 @@ def form_groups(
                 if score < best:
                     best = score
                     chosen = i
-            _join(first, order[candidate[chosen]], size, offsets, links, labels, state, work)
+            join_group(first, order[candidate[chosen]], size, offsets, links, labels, state, work)
             candidate[chosen] = -1
         # Candidates that found no group go back to the list of waiting records, in their order.
         last = -1
@@ -160,34 +160,79 @@ def form_groups(
 
 
 @njit
-def join_rest(
-    rest: Longs, firsts: Longs, sizes: Longs, levels: int, offsets: Longs, links: Links, labels: Labels, state: State
-) -> None:
-    """Take every record of `rest` into the group that loses least by it; firsts and sizes are the groups'."""
+def nearest_group(
+    record: int,
+    firsts: Longs,
+    sizes: Longs,
+    held: Floats,
+    most: int,
+    levels: int,
+    offsets: Longs,
+    links: Links,
+    labels: Labels,
+    state: State,
+) -> tuple[int, float]:
+    """Return the group of less than `most` persons that loses least by a record, and what it would keep; -1 for none.
+
+    `firsts` and `sizes` are the groups', `held` is what their trees are worth.
+    """
     work = work_space(offsets, levels)
-    best_worth = labels.worth.max()
-    held = np.zeros(len(firsts), np.float64)
+    at_most = (offsets[record + 1] - offsets[record]) * labels.worth.max()
+    best = np.inf
+    chosen = -1
+    kept_best = 0.0
     for g in range(len(firsts)):
-        for x in range(offsets[firsts[g]], offsets[firsts[g] + 1]):
-            if state.rep[x] >= 0:
-                held[g] += labels.worth[state.rep[x]]
-    for record in rest:
-        most = (offsets[record + 1] - offsets[record]) * best_worth
-        best = np.inf
-        chosen = -1
-        kept_best = 0.0
-        for g in range(len(firsts)):
-            if sizes[g] * held[g] - (sizes[g] + 1) * min(held[g], most) >= best:
-                continue
-            kept = match(_top(firsts[g], offsets), _top(record, offsets), links, labels, state.rep, work)
-            score = sizes[g] * held[g] - (sizes[g] + 1) * kept
-            if score < best:
-                best = score
-                chosen = g
-                kept_best = kept
-        _join(firsts[chosen], record, sizes[chosen], offsets, links, labels, state, work)
-        sizes[chosen] += 1
-        held[chosen] = kept_best
+        if sizes[g] >= most or sizes[g] * held[g] - (sizes[g] + 1) * min(held[g], at_most) >= best:
+            continue
+        kept = match(_top(firsts[g], offsets), _top(record, offsets), links, labels, state.rep, work)
+        score = sizes[g] * held[g] - (sizes[g] + 1) * kept
+        if score < best:
+            best = score
+            chosen = g
+            kept_best = kept
+    return chosen, kept_best
+
+
+@njit
+def group_worth(first: int, offsets: Longs, labels: Labels, state: State) -> float:
+    """Return what the tree of the group of a first record is worth."""
+    held = 0.0
+    for x in range(offsets[first], offsets[first + 1]):
+        if state.rep[x] >= 0:
+            held += labels.worth[state.rep[x]]
+    return held
+
+
+@njit
+def group_together(members: Longs, levels: int, offsets: Longs, links: Links, labels: Labels, state: State) -> float:
+    """Make some records a group, whatever they were before, and return what its tree is worth."""
+    work = work_space(offsets, levels)
+    for record in members:
+        for x in range(offsets[record], offsets[record + 1]):
+            state.rep[x] = links[2][x]
+            state.slot[x] = -1
+            state.stamp[x] = -1
+    first = members[0]
+    state.group[first] = first
+    for x in range(offsets[first], offsets[first + 1]):
+        state.slot[x] = x
+    for i in range(1, len(members)):
+        join_group(first, members[i], i, offsets, links, labels, state, work)
+    return group_worth(first, offsets, labels, state)
+
+
+@njit
+def worth_without_each(
+    members: Longs, levels: int, offsets: Longs, links: Links, labels: Labels, state: State
+) -> Floats:
+    """Return what the tree of a group would be worth without each of its members; the state is of no use afterwards."""
+    out = np.empty(len(members), np.float64)
+    others = np.empty(len(members) - 1, np.int64)
+    for left_out in range(len(members)):
+        others[:left_out] = members[:left_out]
+        others[left_out:] = members[left_out + 1 :]
+        out[left_out] = group_together(others, levels, offsets, links, labels, state)
+    return out
 
 
 @njit
@@ -223,6 +268,9 @@ def write_groups(offsets: Longs, parent: Ints, rep: Ints, group: Ints) -> tuple[
     place = np.empty(len(parent), np.int32)
     for r in range(len(offsets) - 1):
         size = 0
+        if group[r] < 0:  # nothing is published of who is in no group
+            out_offsets[r + 1] = out_offsets[r]
+            continue
         for x in range(offsets[group[r]], offsets[group[r] + 1]):
             if rep[x] >= 0:
                 # the same for every member: slots only depend on the group
@@ -233,6 +281,8 @@ def write_groups(offsets: Longs, parent: Ints, rep: Ints, group: Ints) -> tuple[
     out_label = np.empty(out_offsets[-1], np.int32)
     at = 0
     for r in range(len(offsets) - 1):
+        if group[r] < 0:
+            continue
         base = offsets[group[r]]
         for x in range(base, offsets[group[r] + 1]):
             if rep[x] >= 0:
@@ -266,6 +316,9 @@ def attach_others(
     filled = 0
     for r in range(len(offsets) - 1):
         begin = filled
+        if state.group[r] < 0:
+            out_offsets[r + 1] = filled
+            continue
         for i in range(group_offsets[r], group_offsets[r + 1]):
             out_parent[filled] = group_parent[i]
             out_label[filled] = group_label[i]

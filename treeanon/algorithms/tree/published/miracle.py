@@ -10,6 +10,10 @@ for every m and n, for both attackers and for negative knowledge.
 With l-diversity, groups that are not diverse are dissolved, and their persons join others, until all are: whoever forms
 a group by what is known gets whole groups of equal persons.
 
+Once groups of k are formed, what is left joins the nearest group, up to `climit` persons. As soon as a group has one
+more than k, whoever of them costs the others most is left out if that is more than a `threshold` of what they would
+show without that person: one odd record does not make all the others general.
+
 Where we differ: neighbors are sought in a window of the persons sorted by the shape of their trees, not among all;
 children are aligned greedily, those of very wide nodes in the order of their labels.
 """
@@ -18,6 +22,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,12 +35,14 @@ from treeanon.forest.classes import Classes
 from treeanon.kernels.tree import miracle as kernels
 from treeanon.kernels.tree.forest import canonical, depths
 from treeanon.kernels.tree.miracle import State
-from treeanon.kernels.tree.miracle_match import Labels, Links, link
+from treeanon.kernels.tree.miracle_match import Labels, Links, link, work_space
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import refuse_too_few, roles_of
 from treeanon.progress import Progress
 
 WINDOW = 1000
+CLIMIT = 150
+THRESHOLD = 0.1
 BLOCK = 10_000
 PRESENCE = 0.05
 SORTED_LABELS = 12
@@ -46,14 +53,18 @@ def search(
     guarantee: Guarantee,
     *,
     window: int = WINDOW,
+    climit: int = CLIMIT,
+    threshold: float = THRESHOLD,
     progress: Progress | None = None,
     seed: int | None = None,
 ) -> Result:
     """Return the trees made equal in groups of at least k persons, record by record of the input.
 
     `window` persons are looked at for each that joins a group; with a window as large as the forest, up to 10,000
-    records, that is everybody. `seed` draws the order of persons whose trees sort alike; without it that is the order
-    of the records.
+    records, that is everybody. Groups have at most `climit` persons (k where that is more). Persons are left out if the
+    others of their group would show less because of them, by more than the share `threshold`, and if no group has room
+    for them; 1 leaves out nobody for what it costs. `seed` draws the order of persons whose trees sort alike; without
+    it that is the order of the records.
 
     Nodes of classes that are not quasi are neither compared nor recoded. They stay with the person, below the published
     node that their nearest quasi ancestor became, and go when that is suppressed. No quasi node stays below them:
@@ -62,34 +73,43 @@ def search(
     """
     if window < 1:
         raise UsageError("window must be a whole number from 1")
+    if climit < 1 or not 0 <= threshold <= 1:
+        raise UsageError("climit must be a whole number from 1, threshold a number from 0 to 1")
     roles = roles_of(forest, guarantee)
     refuse_too_few(forest, guarantee.k)
-    options = {"window": window, **({} if seed is None else {"seed": seed})}
+    options = {"window": window, "climit": climit, "threshold": threshold, **({} if seed is None else {"seed": seed})}
     solution = Solution(guarantee, "miracle", None, options=options)
     if guarantee.k == 1 and guarantee.l == 1:
         return Result(solution, forest, report={"groups": len(forest), "largest_group": 1, "suppressed_nodes": 0})
     hidden = [forest.classes.names[i] for i in (*roles.sensitive, *roles.others)]
     core = forest.without(hidden)
-    clustering = _Clustering(core, guarantee.k, window, seed)
+    clustering = _Clustering(core, guarantee.k, window, seed, climit, threshold)
     clustering.run(progress)
     published = _written(forest, core, clustering, hidden)
     while guarantee.l > 1 and len(groups := _not_diverse(published, clustering.state.group, guarantee)):
         clustering.dissolve(groups)
         published = _written(forest, core, clustering, hidden)
-    return Result(solution, published, report=clustering.report())
+    kept = np.flatnonzero(clustering.state.group >= 0)
+    if len(kept) == len(forest):
+        return Result(solution, published, report=clustering.report())
+    solution = replace(solution, suppressed=len(forest) - len(kept))
+    return Result(solution, published, kept, clustering.report())
 
 
 def _written(forest: Forest, core: Forest, clustering: _Clustering, hidden: list[str]) -> Forest:
-    """Return the trees that are published for the groups there are."""
+    """Return the trees that are published for the groups there are: of the persons who are in one."""
     trees = kernels.write_groups(core.offsets, core.parent, clustering.state.rep, clustering.state.group)
     if hidden:
         trees = _with_others(forest, core, clustering, trees, hidden)
     rank = np.arange(len(forest.classes), dtype=np.int32)
-    return Forest(forest.schema, forest.classes, *canonical(*trees, rank), forest.report)
+    written = Forest(forest.schema, forest.classes, *canonical(*trees, rank), forest.report)
+    grouped = clustering.state.group >= 0
+    return written if grouped.all() else written.take(np.flatnonzero(grouped))
 
 
 def _not_diverse(published: Forest, group: Ints, guarantee: Guarantee) -> Ints:
-    """Return the groups that are not diverse in a sensitive class."""
+    """Return the groups that are not diverse in a sensitive class; of published trees, `group` has those of all."""
+    group = group[group >= 0]
     sizes = np.bincount(group)
     starts, values, kinds, _ = sensitive_values(published, roles_of(published, guarantee).sensitive)
     own = np.repeat(group, np.diff(starts))
@@ -117,8 +137,17 @@ def _are_left(sets: list[set[int]], l: int) -> bool:  # noqa: E741 - its name in
 class _Clustering:
     """The groups of the records of a forest in which all classes are known."""
 
-    def __init__(self, core: Forest, k: int, window: int, seed: int | None) -> None:
+    def __init__(
+        self,
+        core: Forest,
+        k: int,
+        window: int,
+        seed: int | None,
+        climit: int = CLIMIT,
+        threshold: float = THRESHOLD,
+    ) -> None:
         self.core, self.k, self.window, self.seed = core, k, max(window, k), seed
+        self.most, self.threshold = max(climit, k), threshold
         self.offsets = core.offsets
         self.first_child, self.next_sibling = link(core.offsets, core.parent)
         self.links = (self.first_child, self.next_sibling, core.label)
@@ -143,13 +172,13 @@ class _Clustering:
         self._form(order[self.state.group[order] < 0])
         rest = order[self.state.group[order] < 0]
         if len(rest):
-            self._join(rest)
+            self._join(rest, self.threshold)
         if progress:
             progress(len(order), len(order))
 
     def dissolve(self, groups: Ints) -> None:
         """Let every second of some groups join others, person by person; GuaranteeError if there is but one group."""
-        state, every = self.state, np.unique(self.state.group)
+        state, every = self.state, np.unique(self.state.group[self.state.group >= 0])
         if len(every) == 1:
             raise GuaranteeError("all persons together, made equal, are not diverse in a sensitive class")
         going = groups[1::2] if len(groups) > 1 else groups
@@ -158,12 +187,57 @@ class _Clustering:
         state.group[rest] = -1
         state.slot[nodes] = -1
         state.rep[nodes] = self.core.label[nodes]
-        self._join(rest)
+        self._join(rest, 1.0)
 
-    def _join(self, rest: Longs) -> None:
-        """Take persons without a group into their nearest one."""
-        firsts, sizes = np.unique(self.state.group[self.state.group >= 0], return_counts=True)
-        kernels.join_rest(rest, firsts.astype(np.int64), sizes.astype(np.int64), *self._where())
+    def _join(self, rest: Longs, threshold: float) -> None:
+        """Take persons without a group into their nearest one, or leave out who costs the others too much there."""
+        state, where = self.state, self._where()
+        order = np.argsort(state.group, kind="stable")
+        order = order[state.group[order] >= 0].astype(np.int64)
+        starts = np.flatnonzero(np.diff(state.group[order], prepend=-1))
+        members = np.split(order, starts[1:])
+        firsts = state.group[order[starts]].astype(np.int64)
+        sizes = np.array([len(group) for group in members], np.int64)
+        held = np.array([kernels.group_worth(first, self.offsets, self.labels, state) for first in firsts.tolist()])
+        scratch = State(*(array.copy() for array in state)) if threshold < 1 else state
+        for record in rest.tolist():
+            at, kept = kernels.nearest_group(record, firsts, sizes, held, self.most, *where)
+            if at < 0:
+                continue
+            group = np.append(members[at], record)
+            # Who was there before is looked at once, when there is somebody to take the place.
+            odd = self._odd(group, held[at], kept, threshold, scratch, alone=sizes[at] > self.k)
+            if odd == record:
+                continue
+            if odd is None:
+                kernels.join_group(firsts[at], record, sizes[at], *where[1:], work_space(self.offsets, self.levels))
+                held[at] = kept
+            else:
+                gone = slice(self.offsets[odd], self.offsets[odd + 1])
+                state.group[odd], state.slot[gone], state.rep[gone] = -1, -1, self.core.label[gone]
+                group = group[group != odd]
+                firsts[at] = group[0]
+                held[at] = kernels.group_together(group, *where)
+            members[at], sizes[at] = group, len(group)
+
+    def _odd(
+        self, group: Longs, before: float, kept: float, threshold: float, scratch: State, *, alone: bool
+    ) -> int | None:
+        """Return who of a group, the last of whom is new, costs the others more than a share of what they would show.
+
+        `before` is what the others show without the last, `kept` what all show together; with `alone` only the last is
+        looked at.
+        """
+        if threshold >= 1:
+            return None
+        without = np.array([before])
+        if not alone:
+            where = (self.levels, self.offsets, self.links, self.labels, scratch)
+            without = np.append(kernels.worth_without_each(group, *where)[:-1], before)
+        most = int(np.argmax(without))
+        if kept >= (1 - threshold) * without[most]:
+            return None
+        return int(group[-1] if alone else group[most])
 
     def _form(self, order: Longs) -> int:
         window = min(self.window, len(order))
@@ -174,9 +248,10 @@ class _Clustering:
 
     def report(self) -> dict[str, int]:
         """Return how many groups there are, the persons of the largest, and the nodes of known classes suppressed."""
-        _, sizes = np.unique(self.state.group, return_counts=True)
+        _, sizes = np.unique(self.state.group[self.state.group >= 0], return_counts=True)
         slot = self.state.slot
-        gone = (slot < 0) | (self.state.rep[slot] < 0)
+        published = np.repeat(self.state.group >= 0, np.diff(self.offsets))
+        gone = published & ((slot < 0) | (self.state.rep[slot] < 0))
         return {"groups": len(sizes), "largest_group": int(sizes.max()), "suppressed_nodes": int(gone.sum())}
 
 
