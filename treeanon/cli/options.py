@@ -76,7 +76,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; a name of a file that is empty would be that of the working folder."""
         for param in self.params:
-            if param.metavar in _NAMES and ctx.params.get(param.name or "") == "":
+            is_given = ctx.get_parameter_source(param.name or "") is not click.core.ParameterSource.DEFAULT
+            if param.metavar in _NAMES and ctx.params.get(param.name or "") == "" and is_given:
                 raise click.UsageError(
                     f"{param.opts[0] if param.opts[0] != param.name else param.metavar}: is empty", ctx
                 )
