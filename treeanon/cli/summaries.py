@@ -127,15 +127,25 @@ def cut_lines(data: Mapping[str, Any]) -> list[str]:
 
 
 def objective_lines(data: Mapping[str, Any]) -> list[str]:
-    """Return a line about an objective that has a measure of its own: in the release, and without the objective."""
+    """Return lines about the effort, and an objective with a measure of its own: in the release, and without it."""
+    lines = _effort_lines(data)
     found = data.get("search", {}).get("objective")
     if not isinstance(found, Mapping):
-        return []
+        return lines
     what = "ML2, the share of frequent subtrees lost"
     if "queries" in found:
         what = f"mean relative error of {found['queries']:,} queries"
     before = f" (by the objective loss: {found['by_loss']:.3f})" if "by_loss" in found else ""
-    return [f"Objective {data['options']['objective']}: {what}: {found['value']:.3f}{before}"]
+    return [*lines, f"Objective {data['options']['objective']}: {what}: {found['value']:.3f}{before}"]
+
+
+def _effort_lines(data: Mapping[str, Any]) -> list[str]:
+    """Return a line about what more effort has gained."""
+    gained = data.get("search", {}).get("gained")
+    if gained is None:
+        return []
+    said = f"the objective is {gained:.4g} lower" if gained > 0 else "the objective is no lower"
+    return [f"Effort {data['options']['effort']}: {data['search']['walks']:,} walks; {said} than after the first round"]
 
 
 def sacrifice_lines(data: Mapping[str, Any]) -> list[str]:

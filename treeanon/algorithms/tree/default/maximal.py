@@ -114,6 +114,8 @@ def search(
     if forest.classes.types:
         solution = replace(solution, objects="whole")
     told = goal.told(best.forest, None if usual is None else usual.forest, best.kept)
+    if look.rounds > 1 and start is None:
+        told["gained"] = run.gained
     return Result(solution, best.forest, best.kept, {"walks": run.walks, "cost": best.cost, **told})
 
 
@@ -141,7 +143,7 @@ def _published_may_help(run: Run) -> bool:
     """Return whether the published GCS is tried too: for its own measures and recoding, else if that is quick."""
     if strictly(run.guarantee) or run.forest.classes.types or len(run.forest.classes) > _MOST_TREE_LABELS:
         return False
-    return bool(run.goal.guides) or not run.sibling or run.effort.factor >= 2 or run.forest.nodes <= _FEW_NODES
+    return bool(run.goal.guides) or not run.sibling or run.forest.nodes <= _FEW_NODES
 
 
 def _or_as_published(run: Run, best: Draft) -> Draft:

@@ -7,6 +7,7 @@ How long the default search looks.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -211,12 +212,28 @@ class Draft:
         return Solution(guarantee, "maximal", cut, apart, withheld, suppressed, options, self.left_out)
 
 
+_QUICK = 0.1
+
+
 @dataclass(frozen=True)
 class Effort:
-    """How long to look: so many times the usual number of walks, or for so many seconds (not repeatable)."""
+    """How long to look: so many rounds of the usual number of walks, a part of one, or for so many seconds.
+
+    For one seed more rounds never end with a higher cost. What ends with the clock is not repeatable.
+    """
 
     factor: float = 1.0
     seconds: float | None = None
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds of walks there are at most: each takes about as long as the usual search."""
+        return sys.maxsize if self.seconds is not None else max(1, round(self.factor))
+
+    @property
+    def first_share(self) -> float:
+        """How many of the usual walks the first round has; few where it must end in time."""
+        return _QUICK if self.seconds is not None else min(self.factor, 1.0)
 
     @classmethod
     def of(cls, text: str | float) -> Effort:

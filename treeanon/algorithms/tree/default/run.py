@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -70,11 +71,17 @@ class Run:
         self.recoding, self.sibling = recoding, recoding == "sibling"
         self.ending = ending
         self.effort, self.seed, self.jobs, self.progress = effort, seed, jobs, progress
+        self.share = effort.first_share
+        """How many of the usual walks a round has."""
         # Objects that stay whole are nodes that no walk has to decide on.
         held = forest.classes.class_of[forest.label]
         self.values = int(np.count_nonzero((held < 0) | (held >= forest.classes.types)))
         self.walks = 0
-        self.began = time.monotonic()
+        self.gained = 0.0
+        """How much less the best release costs than that of the first round."""
+        self.until = math.inf if effort.seconds is None else time.monotonic() + effort.seconds
+        self.stops_at = math.inf
+        """When no further walk begins."""
         self._index(forest)
 
     def _index(self, forest: Forest) -> None:
@@ -94,9 +101,9 @@ class Run:
             self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
 
     def _times(self, usual: int) -> int:
-        """Return the number of walks of a kind: by the effort, and more where data are small and walks cost little."""
+        """Return the number of walks of a kind in a round: more where data are small and walks cost little."""
         small = min(4.0, max(1.0, _USUAL_NODES / max(self.values, 1)))
-        return max(1, round(usual * self.effort.factor * small))
+        return max(1, round(usual * self.share * small))
 
     def _planned(self) -> int | None:
         """Return how many walks there will be, as far as is known."""
@@ -104,7 +111,8 @@ class Run:
             return None
         finer = 3 * self._finer + 1 if self.sibling else 0
         noisy = self._rounds * self._times(_NOISY)
-        return max(self.walks, self._times(_SPLITS) + self._times(_NEAR) + finer + noisy)
+        of_round = self._times(_SPLITS) + self._times(_NEAR) + finer + noisy
+        return max(self.walks, of_round * self.effort.rounds)
 
     @property
     def _rounds(self) -> int:
@@ -118,7 +126,7 @@ class Run:
     @property
     def large(self) -> bool:
         """Whether the data are so many that a walk value by value is not done lightly."""
-        return self.forest.nodes * min(1.0, 1 / self.effort.factor) > _MANY_NODES
+        return self.forest.nodes > _MANY_NODES
 
     def best(self) -> Draft:
         """Return the best release of all walks."""
@@ -131,15 +139,40 @@ class Run:
             found = self._released(min(tried, key=lambda item: item[0])[1])
             assert found is not None, "no relation is ended for single labels"
             return found
-        count = self._times(_SPLITS)
-        orders = [Order(tuple(own.tolist()), let_out=False)]
-        orders += [Order(random_weights(rng, own), let_out=False) for _ in range(count - 1)]
-        tried = self.walk_all(orders)
+        # What a round does depends on those before it alone: a larger effort does all that a smaller one does.
+        first, walked = self._round(rng, [])
+        best, number = first, 1
+        self.share = min(self.effort.factor, 1.0)
+        self.stops_at = self.until
+        while number < self.effort.rounds and time.monotonic() < self.until:
+            best, walked = self._round(rng, [walked], best)
+            number += 1
+        self.stops_at = math.inf
+        self.gained = first.cost - best.cost
+        return best
+
+    def _round(
+        self, rng: np.random.Generator, tried: list[tuple[float, WalkResult]], known: Draft | None = None
+    ) -> tuple[Draft, tuple[float, WalkResult]]:
+        """Return the best release of a round of walks, or the one that is known, and the best walk.
+
+        It begins from class weights at random, and with the best walk of earlier rounds.
+        """
+        own, count = self.goal.weights, self._times(_SPLITS)
+        orders = [Order(random_weights(rng, own), let_out=False) for _ in range(count - (not tried))]
+        tried = tried + self.walk_all(orders if tried else [Order(tuple(own.tolist()), let_out=False), *orders])
         for orders in self._refinements(rng, own, tried):
             tried += self.walk_all(orders)
         if self.sibling:
             tried += self._last_walks(tried)
-        best: Draft | None = None
+        best = self._best_of(tried, known)
+        if best is None:
+            best = self._of_fewer_classes(min(tried, key=lambda item: item[0])[1])
+        usual = [item for item in tried if not item[1].order.price and not item[1].order.again]
+        return best, min(usual, key=lambda item: item[0])
+
+    def _best_of(self, tried: list[tuple[float, WalkResult]], best: Draft | None) -> Draft | None:
+        """Return the best release of walks, or the one that is known; None if there is none."""
         seen: set[bytes] = set()
         for cost, walked in sorted(tried, key=lambda item: item[0]):
             # Only a walk that ended relations may cost more than it thinks.
@@ -154,7 +187,7 @@ class Run:
             found = self._released(walked)
             if found is not None and (best is None or found.cost < best.cost):
                 best = found
-        return self._of_fewer_classes(min(tried, key=lambda item: item[0])[1]) if best is None else best
+        return best
 
     def _of_fewer_classes(self, walked: WalkResult) -> Draft:
         """Return a walk's release without classes whose nodes stand out of place, of `*` alone if that is not enough.
@@ -209,27 +242,24 @@ class Run:
     ) -> Iterator[list[Order]]:
         """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
-        while True:
-            orders = [walked.order for walked in different_walks(tried)[:count]]
-            if self.sibling:
-                finer, apart = (
-                    [replace(order, split=split, let_out=True) for order in orders] for split in (True, False)
-                )
-                # The second batch learns from the first, but a batch of one would leave cores idle.
-                yield from [finer + apart] if self.large else [finer, apart]
+        orders = [walked.order for walked in different_walks(tried)[:count]]
+        if self.sibling:
+            finer, apart = ([replace(order, split=split, let_out=True) for order in orders] for split in (True, False))
+            # The second batch learns from the first, but a batch of one would leave cores idle.
+            yield from [finer + apart] if self.large else [finer, apart]
+        top = min(tried, key=lambda item: item[0])[1].order
+        yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
+        for _ in range(self._rounds):
             top = min(tried, key=lambda item: item[0])[1].order
-            yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
-            for _ in range(self._rounds):
-                top = min(tried, key=lambda item: item[0])[1].order
-                seeds = rng.integers(1, 2**31, self._times(_NOISY)).tolist()
-                yield [replace(top, noise=(*top.noise, seed)) for seed in seeds]
-            if self.effort.seconds is None or time.monotonic() - self.began > self.effort.seconds:
-                return
+            seeds = rng.integers(1, 2**31, self._times(_NOISY)).tolist()
+            yield [replace(top, noise=(*top.noise, seed)) for seed in seeds]
 
     def walk_all(self, orders: list[Order], start: list[int] | None = None) -> list[tuple[float, WalkResult]]:
         """Return where walks by these orders end, and what that costs."""
 
-        def one(order: Order) -> tuple[float, WalkResult]:
+        def one(order: Order) -> tuple[float, WalkResult] | None:
+            if time.monotonic() > self.stops_at:
+                return None
             state = self._workshops.get()
             try:
                 cost = self.goal.of_partition if self.guarantee.m > 1 else None
@@ -243,7 +273,7 @@ class Run:
 
         orders = list(dict.fromkeys(orders))
         with ThreadPoolExecutor(self.jobs) as pool:
-            ended = list(pool.map(one, orders))
+            ended = [item for item in pool.map(one, orders) if item is not None]
         self.refused_sets.add(lesson for _, walked in ended for lesson in walked.learned)
         return ended
 
