@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
 import time
@@ -13,6 +14,9 @@ T = TypeVar("T")
 
 Progress = Callable[[int, int | None], None]
 """A callback that takes the amount done and the total amount (None: unknown)."""
+
+STAGES = logging.getLogger("treeanon.stages")
+"""A line of the log for each stage that has ended: its name, how much it was, and seconds."""
 
 _POLL_SECONDS = 0.2
 """Seconds between two checks of work in a background thread."""
@@ -164,6 +168,7 @@ class Bar:
     def stage(self, label: str) -> Bar:
         """Start the next stage in the same line."""
         with self._lock:
+            self._log()
             self._begin(label)
             if self.drawn:
                 self._draw(0.0, 0.0)
@@ -181,23 +186,29 @@ class Bar:
             self._is_closed = True
             if self.drawn and self._put is not None:
                 self._put("")
+            self._log()
+
+    def _log(self) -> None:
+        """Log that the stage has ended; of a search the numbers are only shares of what it may try."""
+        amount = self.total or self.done
+        counted = f"{amount:,} {self.unit}, " if self.unit != "steps" and amount else ""
+        STAGES.info("%s: %s%.1f s", self.label, counted, time.monotonic() - self.started)
 
     def _draw(self, pause: float, silent: float = 0.5) -> None:
         now = time.monotonic()
         if self._put is None or self._is_closed or now - self.started < silent or now - self.drawn < pause:
             return
         self.drawn = now
+        self._put(self._text(now))
+
+    def _text(self, now: float) -> str:
+        """Return the line as it is to be shown now."""
         if self.total:
             share = min(self.done / self.total, 1.0)
             width = round(20 * share)
-            text = f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}{self._left(now)}"
-        else:
-            text = (
-                f"{self.label}: "
-                + (f"{self.done:,} {self.unit} in " if self.done else "")
-                + f"{now - self.started:,.0f} s"
-            )
-        self._put(text)
+            return f"{self.label} [{'#' * width}{'.' * (20 - width)}] {share:4.0%}{self._left(now)}"
+        done = f"{self.done:,} {self.unit} in " if self.done else ""
+        return f"{self.label}: {done}{now - self.started:,.0f} s"
 
     def _left(self, now: float) -> str:
         """Return the time left; nothing while the pace is not known yet."""

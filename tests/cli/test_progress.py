@@ -19,6 +19,7 @@ from random import Random
 import pytest
 
 from tests.support.waiting import WAIT
+from treeanon.cli.logs import LoggedBar
 from treeanon.cli.printing import progress_bar
 from treeanon.progress import Bar
 
@@ -174,9 +175,24 @@ def test_the_estimate_is_by_the_pace_since_the_first_word(clock: list[float]) ->
 
 def test_a_bar_is_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     with progress_bar("reading", quiet=False) as bar:
-        assert bar is None
+        assert isinstance(bar, LoggedBar)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     with progress_bar("reading", quiet=True) as bar:
         assert bar is None
     with progress_bar("reading", quiet=False) as bar:
-        assert isinstance(bar, Bar)
+        assert isinstance(bar, Bar) and not isinstance(bar, LoggedBar)
+
+
+def test_a_log_has_a_line_every_ten_seconds(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("treeanon.cli.logs.PROGRESS.propagate", False)
+    with progress_bar("searching", quiet=False) as bar:
+        assert bar is not None
+        for second in range(35):
+            clock[0] = float(second)
+            bar(second, 100)
+        bar.stage("verifying")
+        bar.tick()
+    told = [line.partition("progress: ")[2] for line in capsys.readouterr().err.splitlines()]
+    assert told == [f"searching: {now} s, {now}%, {100 - now} s left" for now in (10, 20, 30)]

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 class _Anonymize(Command):
     """The command, whose help has the options of daily use."""
 
-    rare: ClassVar = Command.rare | {"emd", "c", "rest", "audience", "report", "sample", "mining"}
+    rare: ClassVar = Command.rare | {"emd", "c", "rest", "audience", "report", "sample", "mining", "dry_run"}
 
 
 @click.command(cls=_Anonymize)
@@ -74,6 +74,7 @@ class _Anonymize(Command):
 )
 @click.option("--solution", metavar="FILE", help="Also write the solution, for `treeanon apply`.")
 @click.option("--mining", is_flag=True, help="Trees: also measure the loss of frequent subtrees (ML2, dML2).")
+@click.option("--dry-run", is_flag=True, help="Check the request and say what would be done; write nothing.")
 @to_option
 @page_options
 @engine_options
@@ -91,6 +92,7 @@ def command(
     rest: str | None,
     solution: str | None,
     mining: bool,
+    dry_run: bool,
     target_format: str | None,
     page: PageRequest,
     engine: EngineRequest,
@@ -124,7 +126,11 @@ def command(
         target_format=target_format, force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining,
         reading=reading, page=page, release=release, rest=rest, **options,
     )  # fmt: skip
-    if engine.name == "spark":
+    if dry_run:
+        from treeanon.cli.dry_run import tell
+
+        tell(request, engine.name)
+    elif engine.name == "spark":
         anonymize_spark(request, engine)
     elif not request.is_table:
         anonymize_trees(request)

@@ -34,6 +34,7 @@ COMMANDS = {
     "query": "Count who satisfies a query in the original of a release, within bounds.",
     "report": "Write a report to sign about a release, or check one.",
     "risk": "Measure who can be singled out by how much knowledge.",
+    "run": "Make the release that a job file describes, for schedulers.",
     "synopsis": "Show the synopsis tree of a collection: supports, and what is rare.",
     "verify": "Verify the guarantee of a release.",
 }

@@ -10,21 +10,25 @@ from typing import Any
 
 import click
 
+from treeanon.cli.logs import LoggedBar, show_progress
 from treeanon.progress import Bar
 from treeanon.shown import counted as counted
 
 
 @contextmanager
 def progress_bar(label: str, *, quiet: bool, unit: str = "steps") -> Iterator[Bar | None]:
-    """Provide a progress callback that draws on standard error; None unless that is a terminal.
+    """Provide a progress callback that draws on standard error, or logs there now and then if that is no terminal.
 
-    `unit` is what is counted.
+    `unit` is what is counted. None if `quiet`.
     """
-    if quiet or not sys.stderr.isatty():
+    if quiet:
         yield None
-        return
-    with Bar(label, unit, draw=_draw) as bar:
-        yield bar
+    elif sys.stderr.isatty():
+        with Bar(label, unit, draw=_draw) as bar:
+            yield bar
+    else:
+        with show_progress(), LoggedBar(label, unit) as bar:
+            yield bar
 
 
 def _draw(text: str) -> None:

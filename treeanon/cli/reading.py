@@ -12,6 +12,7 @@ import click
 
 from treeanon.cli.options import delimiter_option, from_option
 from treeanon.cli.printing import progress_bar
+from treeanon.progress import STAGES
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
@@ -111,7 +112,9 @@ def read_records(source: str, schema: Schema, reading: Reading, *, quiet: bool, 
     from treeanon.io import read
 
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read(source, schema, progress=progress, called=called, **how_to_read(reading))
+        found = read(source, schema, progress=progress, called=called, **how_to_read(reading))
+    STAGES.info("read: %s records, %s nodes", f"{len(found):,}", f"{found.nodes:,}")
+    return found
 
 
 def read_as_table(
@@ -128,9 +131,11 @@ def read_as_table(
     from treeanon.io.compared import read_rows
 
     with progress_bar("reading", quiet=quiet, unit="bytes") as progress:
-        return read_rows(
+        table = read_rows(
             source, schema, reductions, how_to_read(reading), progress=progress, published=published, called=called
         )
+    STAGES.info("read: %s rows", f"{len(table):,}")
+    return table
 
 
 def read_both(

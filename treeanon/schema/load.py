@@ -31,7 +31,7 @@ from treeanon.schema.relational import check_relational
 from treeanon.schema.toml_lines import parse_toml
 from treeanon.schema.use import with_presets
 
-TOP_KEYS = ("version", "use", "withhold", "input", "output", "file", "key", "class")
+TOP_KEYS = ("version", "use", "withhold", "input", "output", "release", "file", "key", "class")
 CLASS_KEYS = (
     "name", "path", "type", "under", "role", "hierarchy", "on_unknown", "pseudonym", "facets", "shift", *CONTROL_KEYS
 )  # fmt: skip
@@ -115,6 +115,8 @@ class _Loader(InputReader):
         keys, references = self.read_all_keys()
         self.check_classes(self.document.get("class"))
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
+        if not isinstance(self.document.get("release", {}), dict):
+            self.problems.add('must be a table: [release] and in it, for instance, output = "out.xml"', "release")
         profile = self.read_profile(self.document.get("output"))
         schema = Schema(spec, classes, self.problems.source, files, keys, references, profile=profile)
         if spec.objects_open:

@@ -1,0 +1,109 @@
+"""`treeanon run`: a job file stands for the options of `anonymize`, for schedulers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import treeanon
+from tests.support.paths import ROOT
+from treeanon.cli.anonymize import command as anonymize
+from treeanon.cli.job import options_of
+
+SCHEMA = 'version = 1\n[input]\nformat = "ndjson"\none_per_person = true\n[[class]]\nname = "age"\npath = "age"\n'
+JOB = '[release]\ninput = "in.ndjson"\nschema = "s.toml"\noutput = "out.ndjson"\nk = 2\nm = 1\nn = 0\n'
+PAGE = (ROOT / "docs" / "how-to" / "jobs.md").read_text()
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "s.toml").write_text(SCHEMA)
+    (tmp_path / "in.ndjson").write_text('{"age":"CANARY-1","name":"x"}\n' * 3 + '{"age":"CANARY-2","name":"x"}\n' * 3)
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path
+
+
+def test_a_job(place: Path) -> None:
+    done = treeanon("run", place / "job.toml")
+    assert done.returncode == 0 and (place / "out.ndjson").exists()
+    assert re.search(r"^\d{4}-\d\d-\d\d .* treeanon.stages: read: 6 records, 6 nodes$", done.stderr, re.M)
+    assert "treeanon.stages: searching: " in done.stderr
+    assert "CANARY" not in done.stderr + done.stdout
+    done = treeanon("run", place / "job.toml")
+    assert done.returncode == 4 and "exists already" in done.stderr
+    done = treeanon("run", place / "job.toml", "--force", "--json", "--quiet")
+    assert done.returncode == 0 and not done.stderr and json.loads(done.stdout)["counts"]["records"] == 6
+    assert not logging.getLogger("treeanon").handlers
+
+
+def test_a_schema_that_is_a_job(place: Path) -> None:
+    text = JOB.replace('schema = "s.toml"\n', "").replace("k = 2", 'k = 2\nweight = { age = 2 }\nsolution = "x.json"')
+    (place / "s.toml").write_text(SCHEMA + text)
+    assert treeanon("run", place / "s.toml").returncode == 0
+    assert json.loads((place / "x.json").read_text())["options"]["weights"] == {"age": 2.0}
+    verified = treeanon("verify", place / "out.ndjson", "-s", place / "s.toml", "-k", "2", "-m", "1", "-n", "0")
+    assert verified.returncode == 0
+
+
+def test_a_dry_run_writes_nothing(place: Path) -> None:
+    before = sorted(place.iterdir())
+    done = treeanon("run", place / "job.toml", "--dry-run")
+    assert done.returncode == 0 and sorted(place.iterdir()) == before
+    assert "in.ndjson (1 file, " in done.stdout and "out.ndjson (the release" in done.stdout
+    told = json.loads(treeanon("run", place / "job.toml", "--dry-run", "--json").stdout)
+    assert (told["kind"], told["files"], told["classes"]) == ("trees", 1, {"age": "quasi"})
+    (place / "in.ndjson").unlink()
+    done = treeanon("run", place / "job.toml", "--dry-run")
+    assert done.returncode == 4 and "there is no such file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("k = 2", "kk = 2", "unknown key 'kk'; choose from input, "),
+        ("k = 2", 'k = "x"', "Invalid value for '-k'"),
+        ("k = 2", "k = true", "k: must be a text or a number"),
+        ("k = 2", "k = [2, 3]", "k: takes one value"),
+        ("k = 2", "force = 1", "force: must be true or false"),
+        ('input = "in.ndjson"', "", "input: is missing"),
+        ("[release]", "[realese]", "has no table [release]"),
+        ("[release]", "[other]\n[release]", "a job file has the table [release] alone"),
+        ("[release]", "version = 1\n[release]", "this file is the schema"),
+        ("[release]", "[release", "is not valid TOML"),
+    ],
+)
+def test_jobs_that_cannot_be(old: str, new: str, words: str, place: Path) -> None:
+    (place / "job.toml").write_text(JOB.replace(old, new))
+    done = treeanon("run", place / "job.toml")
+    assert done.returncode == 2 and words in done.stderr and not (place / "out.ndjson").exists()
+
+
+def test_the_guarantee_that_cannot_be_reached_is_1(place: Path) -> None:
+    (place / "job.toml").write_text(JOB.replace("k = 2", "k = 9"))
+    assert treeanon("run", place / "job.toml").returncode == 1
+
+
+def test_the_json_schema_names_options() -> None:
+    shipped = json.loads((ROOT / "schemas" / "treeanon.schema.json").read_text())
+    assert shipped["$defs"]["release"]["properties"].keys() - {"input"} <= options_of(anonymize).keys()
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_the_makefile_of_the_page(place: Path) -> None:
+    """A real make runs what the page shows: once, and not again before the input is newer."""
+    (text,) = re.findall(r"^```make\n(.*?)^```$", PAGE, re.S | re.M)
+    (place / "Makefile").write_text(text.replace("treeanon run", f"{sys.executable} -m treeanon run"))
+    (place / "job.toml").write_text(JOB.replace("out.ndjson", "release.ndjson"))
+
+    def make() -> str:
+        return subprocess.run(["make"], cwd=place, capture_output=True, text=True, check=True).stdout
+
+    assert "treeanon run" in make() and (place / "release.ndjson").exists()
+    assert "up to date" in make()

@@ -1,0 +1,105 @@
+"""Job files: the table [release] of a schema, or of a file of its own, as the options of `treeanon anonymize`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from treeanon.errors import FileError, Problem, SchemaError
+from treeanon.schema.toml_lines import parse_toml
+
+_SELF = frozenset(("class", "use", "version"))
+"""Tables that make a job file a schema, too."""
+
+_NOT_IN_JOBS = frozenset(("help", "help-all", "dry-run", "recommend"))
+_FILES = ("FILE", "PATH")
+
+
+class Job:
+    """A job: its file, and what is in its table [release]."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        document = parse_toml(_text(path), str(path))
+        table = document.get("release")
+        if not isinstance(table, dict):
+            raise self.problem('has no table [release], which says what to do: input = "…", output = "…", k = 5 …')
+        self.table: dict[str, Any] = table
+        if not _SELF.isdisjoint(document):
+            if "schema" in table:
+                raise self.problem("schema: this file is the schema of the release; leave the key out")
+            self.table = {**table, "schema": path.name}
+        elif unknown := sorted(document.keys() - {"release"}):
+            raise self.problem(f"{unknown[0]}: a job file has the table [release] alone, or is a schema")
+
+    def problem(self, message: str) -> SchemaError:
+        """Return the error about the table [release]."""
+        return SchemaError([Problem(f"{self.path}, [release]", message)])
+
+    def arguments(self, command: click.Command) -> list[str]:
+        """Return the arguments of a command that the job stands for; paths in it are relative to its file."""
+        options = options_of(command)
+        for key in ("input", "schema", "output"):
+            if not isinstance(self.table.get(key), str) or not self.table[key]:
+                raise self.problem(f'{key}: is missing; for example {key} = "…"')
+        found: list[str] = []
+        for key, value in self.table.items():
+            if key == "input":
+                continue
+            if key not in options:
+                raise self.problem(f"unknown key {key!r}; choose from input, {', '.join(sorted(options))}")
+            found += self._given(key, value, options[key])
+        return [*found, "--", self._place(self.table["input"])]
+
+    def _given(self, key: str, value: object, option: click.Option) -> Iterator[str]:
+        """Yield an option with its value, as often as the value says."""
+        flag = max(option.opts, key=len)
+        if option.is_flag:
+            if not isinstance(value, bool):
+                raise self.problem(f"{key}: must be true or false")
+            yield from [flag] if value else []
+            return
+        each = value if isinstance(value, list) else [value]
+        if isinstance(value, dict):
+            each = [f"{name}={_text_of(of)}" for name, of in value.items() if isinstance(of, (str, int, float))]
+        if len(each) > 1 and not option.multiple:
+            raise self.problem(f"{key}: takes one value")
+        for one in each:
+            if isinstance(one, bool) or not isinstance(one, (str, int, float)):
+                raise self.problem(f"{key}: must be a text or a number")
+            text = _text_of(one)
+            yield from (flag, self._place(text) if option.metavar in _FILES else text)
+
+    def _place(self, name: str) -> str:
+        """Return a path of the job as one from the working folder; URLs, and `-`, are none."""
+        if name == "-" or "://" in name or name.startswith("env:"):
+            return name
+        folder = self.path.parent
+        end = "/" if name.endswith("/") else ""
+        return name if folder == Path() else f"{folder / name}{end}"
+
+
+def _text_of(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except OSError as problem:
+        raise FileError(f"{path}: cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        raise SchemaError([Problem(str(path), "is not UTF-8; save the file as UTF-8")]) from None
+
+
+def options_of(command: click.Command) -> Mapping[str, click.Option]:
+    """Return the options that a job may set, by their long names without dashes (k, m, n, max-suppressed)."""
+    found = {
+        max(param.opts, key=len).lstrip("-"): param
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden
+    }
+    return {name: option for name, option in found.items() if name not in _NOT_IN_JOBS}
