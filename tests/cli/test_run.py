@@ -95,6 +95,14 @@ def test_the_json_schema_names_options() -> None:
     assert shipped["$defs"]["release"]["properties"].keys() - {"input"} <= options_of(anonymize).keys()
 
 
+def test_the_job_of_the_page(tmp_path: Path) -> None:
+    assert treeanon("demo", tmp_path / "hospital").returncode == 0
+    (text,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.S | re.M)
+    (tmp_path / "hospital" / "job.toml").write_text(text)
+    done = treeanon("run", tmp_path / "hospital" / "job.toml", "--dry-run")
+    assert done.returncode == 0 and "weights {'age': 2.0}" in done.stdout
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_makefile_of_the_page(place: Path) -> None:
     """A real make runs what the page shows: once, and not again before the input is newer."""
