@@ -351,3 +351,17 @@ def test_parts_of_an_upload_that_fails_are_taken_back(bucket: Any, monkeypatch: 
         assert not keys(bucket) and not bucket.list_multipart_uploads(Bucket="clinic").get("Uploads")
         upload("s3://clinic/large.zip", file, path, force=False)
     assert seen == [([], 1), ([], 1)] and len(body(bucket, "large.zip")) == 11 << 20
+
+
+def test_files_of_a_report(bucket: Any, tmp_path: Path) -> None:
+    from treeanon.reports.signed.files import described, fingerprint
+
+    put(bucket, **{"in/a.ndjson": LINES, "in/b/c.ndjson": b"{}\n"})
+    for name, data in (("a.ndjson", LINES), ("b/c.ndjson", b"{}\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    assert fingerprint("s3://clinic/in/a.ndjson") == fingerprint(str(tmp_path / "a.ndjson"))
+    assert fingerprint("s3://clinic/in/") == fingerprint(str(tmp_path))
+    assert described("input", "s3://clinic/in/a.ndjson")["path"] == "s3://clinic/in/a.ndjson"
+    # Keys in a URL are nothing that S3 knows; they are not told all the same.
+    problem(f"s3://key:{SECRET}@clinic/in/a.ndjson")
