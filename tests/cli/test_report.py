@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from lxml import html as reader
 
 import treeanon as ta
 from tests.support.command_line import treeanon
@@ -167,6 +168,7 @@ def test_exit_1_says_that_the_guarantee_does_not_hold(home: Path) -> None:
     done = treeanon(*line.split())
     assert done.returncode == 1 and "The guarantee does not hold" in done.stderr
     assert "Does not hold." in (home / "now.html").read_text()
+    assert all(one["addressed"].startswith("Not addressed") for one in facts_of("now.html")["law"])
 
 
 def test_what_cannot_be_read_any_more_differs(home: Path) -> None:
@@ -218,6 +220,17 @@ def test_no_edition_shows_a_value_of_the_original(home: Path, name: str) -> None
     texts = set(re.findall(r"CANARY-\w+|NAME\d+|Ulm|Bonn", (home / source).read_text()))
     shown = (home / name).read_text()
     assert len(texts) > 5 and not {text for text in texts if text in shown}
+
+
+def test_nothing_in_a_report_is_markup_or_script(home: Path) -> None:
+    hostile = "</script><script>alert(1)</script><b>"
+    schema = TABLE.replace('name = "town"', f'name = "{hostile}"')
+    (home / "odd.toml").write_text(schema.replace('path = "town"', 'path = "town"'))
+    line = ["report", "people.csv", "--of", "people.csv", "-s", "odd.toml", "-k", "1", "--l", "1", "--purpose", hostile]
+    treeanon(*line, "-o", "odd.html")
+    page = reader.fromstring((home / "odd.html").read_text())
+    assert [(one.get("type"), one.get("id")) for one in page.iter("script")] == [("application/json", "facts")]
+    assert hostile in page.text_content() and facts_of("odd.html")["fields"]["purpose"] == hostile
 
 
 def test_an_internal_report_is_for_its_owner_alone(home: Path) -> None:

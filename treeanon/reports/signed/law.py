@@ -63,8 +63,13 @@ class Promise:
         return f"{found.l}-diversity ({found.diversity})" if found.l > 1 else ""
 
 
-def criteria(promise: Promise, roles: Roles) -> list[dict[str, str]]:
+FAILS = "Not addressed by this release: the guarantee that was asked for does not hold."
+
+
+def criteria(promise: Promise, roles: Roles, *, holds: bool = True) -> list[dict[str, str]]:
     """Return each risk with what is addressed and what is not; `roles` has the classes published as they are.
+
+    Where the guarantee does not hold (`holds`), nothing is addressed.
 
     >>> found = criteria(Promise(Guarantee(5, 2, 1)), {})
     >>> [one["name"] for one in found], found[2]["addressed"]
@@ -72,7 +77,7 @@ def criteria(promise: Promise, roles: Roles) -> list[dict[str, str]]:
     """
     texts = (_singling_out(promise, roles), _linkability(promise, roles), _inference(promise, roles))
     return [
-        {"name": name, "meaning": meaning, "addressed": addressed, "open": left}
+        {"name": name, "meaning": meaning, "addressed": addressed if holds else FAILS, "open": left}
         for (name, meaning), (addressed, left) in zip(DEFINITIONS.items(), texts, strict=True)
     ]
 

@@ -193,7 +193,7 @@ def report(
         "reading": to.as_dict(),
         "sentence": _sentence(promise),
         "verdict": _told(verdict, data, audience),
-        "law": criteria(promise, results.roles),
+        "law": criteria(promise, results.roles, holds=verdict.holds),
         "not_protected": unprotected(promise, results.roles),
         "fields": dict(zip(FIELDS, (purpose, recipient, reviewer), strict=True)),
         **_figures(results, verdict, audience, made),
