@@ -20,7 +20,7 @@ from treeanon.metrics import Losses
 from treeanon.previews.model import Node, NodeChange, RecordChange
 from treeanon.privacy import Guarantee
 from treeanon.release import Release
-from treeanon.reports.page.documents import document
+from treeanon.reports.page.documents import MOST_PARTS, document
 from treeanon.reports.page.elements import (
     Cell,
     Content,
@@ -134,7 +134,8 @@ def records(changes: Sequence[RecordChange], schema: Schema | None = None) -> Se
     """Return the section of records before and after: their documents, and trees drawn side by side."""
     if not changes:
         return None
-    shown = [_record(change, None if schema is None else document(change, schema)) for change in changes]
+    room = MOST_PARTS // len(changes)
+    shown = [_record(change, None if schema is None else document(change, schema, room)) for change in changes]
     return Section("records", "Records before and after", [legend(), shown])
 
 
