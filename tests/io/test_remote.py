@@ -228,6 +228,11 @@ def test_the_command_line(
         got, said = run(f"anonymize s3://clinic/in.ndjson {ask} {more}")
         assert (got, words in said) == (code, True), said
     assert keys(bucket) == ["in.ndjson", "out.ndjson"]
+    job = 'input = "s3://clinic/in.ndjson"\nschema = "s.toml"\noutput = "s3://clinic/job.ndjson"\nk = 3\nm = 1\nn = 0\n'
+    (tmp_path / "job.toml").write_text(f"[release]\n{job}")
+    code, said = run("run job.toml --dry-run")
+    assert code == 0 and "s3://clinic/in.ndjson (1 file" in said and "job.ndjson" not in keys(bucket)
+    assert run("run job.toml")[0] == 0 and "job.ndjson" in keys(bucket)
 
 
 @pytest.fixture
