@@ -93,7 +93,7 @@ BROKEN = {
             '[[class]]\nname = "a"\npath = "v[].a"\n[[class]]\nname = "b"\npath = "b"\nunder = "a"\n',
             (
                 f"line 4, [input]: record: is not for format {flat}, where each row is one person",
-                f"line 5, [input]: key: is only for tables (tables, sqlite, database), not for {flat}",
+                f"line 5, [input]: key: is only for tables (tables, sqlite, duckdb, database), not for {flat}",
                 "line 8, class 'a': path: must be the name of one column; put it in quotes if it holds",
                 f"line 12, class 'b': under: is not for format {flat}: a row is flat, no class lies under another",
             ),
