@@ -29,7 +29,6 @@ def with_formats(rules: Rules) -> Rules:
         lambda form: not form.has_record_path,
         lambda form: not form.slashed,
         lambda form: not form.is_relational,
-        lambda form: form.names_classes,
     ]
     profile = made["$defs"]["output"]["properties"]["profile"]
     profile |= {
