@@ -223,6 +223,7 @@ def compare_trees(
     mining: bool,
     in_order: bool,
     scope: Scope,
+    asked: tuple[str, ...] | None,
     quiet: bool,
 ) -> Compared:
     """Measure the losses of the trees of AFTER, and verify the guarantee (None: do not)."""
@@ -252,6 +253,17 @@ def compare_trees(
     }
     lines = losses_text(losses, mined, matched=in_order).splitlines()
     lines.insert(lines.index("") + 4, rpda_line(by_synopsis, scope))
+    if asked is not None:
+        from treeanon.queries.workload import Workload
+
+        data["queries"] = answers = Workload(original, asked).compared(published)
+        lines += [
+            "",
+            f"{'mean error of queries':30}{answers['error']:>12.3f}",
+            f"{'':30}{'before':>12}{'estimate':>12}",
+        ]
+        for number, one in enumerate(answers["queries"], 1):
+            lines.append(f"{f'query {number}':30}{one['before']:>12,}{one['estimate']:>12,.1f}")
     if guarantee is not None:
         with progress_bar("verifying", quiet=quiet) as progress:
             # Verify what was read, not its interpretation in terms of the original.
@@ -272,6 +284,21 @@ def _mining(mined: MiningLoss, *, matched: bool) -> dict[str, Any]:
         for level in data["levels"]:
             del level["distance"]
     return data
+
+
+class _Queries(click.ParamType):  # type: ignore[type-arg]
+    """How many classes queries of rows are by; or the queries of trees in a file."""
+
+    name = "queries"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | tuple[str, ...]:
+        """Return the number, or the texts of the queries."""
+        if isinstance(value, str) and not value.isdigit():
+            from treeanon.queries.workload import queries_in
+
+            return queries_in(value)
+        number: int = click.IntRange(1).convert(value, param, ctx)
+        return number
 
 
 class _Compare(Command):
@@ -309,9 +336,9 @@ class _Compare(Command):
 @click.option("--label", metavar="CLASS", help="Rows: target of the classification metric.")
 @click.option(
     "--queries",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Rows: also KL divergence of counts by N classes.",
+    type=_Queries(),
+    metavar="N|FILE",
+    help="Rows: KL divergence of counts by N classes. Trees: errors of the queries in FILE.",
 )
 @click.option("--statistics", is_flag=True, help="Rows: also means, variances and correlations of numbers.")
 @click.option("--target", metavar="CLASS", help="Rows: also how well a classifier guesses CLASS.")
@@ -337,7 +364,7 @@ def command(
     mining: bool,
     in_order: bool,
     label: str | None,
-    queries: int | None,
+    queries: int | tuple[str, ...] | None,
     statistics: bool,
     target: str | None,
     html: str | None,
@@ -384,7 +411,9 @@ def command(
     stronger = {"-m": m is not None, "-n": n is not None, "--attacker": attacker is not None, "--l": l is not None}
     stronger["--negative"] = bool(negative)
     of_trees = {**stronger, "--mining": mining, "--in-order": in_order, "--scope": scope is not None}
-    of_rows = {"--label": label is not None, "--queries": queries is not None, "--statistics": statistics}
+    asked, by = (queries, None) if isinstance(queries, tuple) else (None, queries)
+    of_trees["--queries FILE"] = asked is not None
+    of_rows = {"--label": label is not None, "--queries": by is not None, "--statistics": statistics}
     of_rows["--target"] = target is not None
     reductions = reductions_of(reduced)
 
@@ -395,20 +424,18 @@ def command(
         if permuted:
             others = {name: there for name, there in of_rows.items() if name != "--queries"}
             _refuse("a permuted release", {**of_trees, **others, "--weight": weights is not None, "-k": k is not None})
-            return compare_permuted(before, after, loaded, reductions, queries, reading, quiet=quiet)
+            return compare_permuted(before, after, loaded, reductions, by, reading, quiet=quiet)
         if any(rows) or as_table or reduced:
             _refuse("rows", of_trees)
             if rows[0] and not rows[1]:
                 raise click.UsageError(f"{after}: a release of rows is a CSV or Parquet file (or --permuted)")
             uses = Uses(statistics, target)
-            return compare_rows(
-                before, after, loaded, reductions, k, label, weights, queries, uses, reading, quiet=quiet
-            )
+            return compare_rows(before, after, loaded, reductions, k, label, weights, by, uses, reading, quiet=quiet)
         _refuse("trees; compare rows with --table", of_rows)
         guarantee = _guarantee(k, m, n, attacker, l, negative, stronger)
         return compare_trees(
             before, after, loaded, guarantee, weights, reading,
-            mining=mining, in_order=in_order, scope=scope or "class", quiet=quiet,
+            mining=mining, in_order=in_order, scope=scope or "class", asked=asked, quiet=quiet,
         )  # fmt: skip
 
     show_all(before, afters, compared, html, k or 5, reading, force=force, quiet=quiet, as_json=as_json)

@@ -119,6 +119,17 @@ class Workload:
         """Return the mean relative error of a release; persons that it lacks satisfy no query."""
         return float(self.errors(self.estimates(after)).mean())
 
+    def compared(self, after: Forest) -> dict[str, Any]:
+        """Return as plain data what is true of every query, what a release lets one estimate, and the mean error."""
+        estimates = self.estimates(after)
+        errors = self.errors(estimates)
+        columns = zip(self.texts, self.truth.tolist(), estimates.tolist(), errors.tolist(), strict=True)
+        answers = [
+            {"query": text, "before": int(truth), "estimate": estimate, "error": error}
+            for text, truth, estimate, error in columns
+        ]
+        return {"error": float(errors.mean()), "queries": answers}
+
     @cached_property
     def doubts(self) -> Floats:
         """Return for every label how much a record that holds it adds to the error, at most: for walks to look at.

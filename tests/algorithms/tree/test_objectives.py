@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from random import Random
 
@@ -171,6 +172,13 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Objective queries: mean relative error of 2 queries: " in done.stderr
     assert "age > 70" not in solution.read_text()
+    told = json.loads(treeanon("compare", *command[1:4], out, "--queries", asked, "--json").stdout)["queries"]
+    assert f"{told['error']:.3f}" in done.stderr and [one["query"] for one in told["queries"]] == [
+        "age 30-40",
+        "sex = f and age > 70",
+    ]
+    text = treeanon("compare", *command[1:4], out, "--queries", asked).stdout
+    assert f"{told['queries'][0]['before']:,}" in text and "mean error of queries" in text
     for more, code, said in (
         (["--objective", "queries"], 2, "needs queries"),
         (["--objective", "queries", "--queries", tmp_path / "none"], 4, "cannot be read"),
