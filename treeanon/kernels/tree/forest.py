@@ -51,7 +51,8 @@ def _sort(work: Longs, lo: int, hi: int) -> None:
 @njit
 def list_children(parent: Ints, base: int, size: int, first_child: Ints, next_sibling: Ints) -> None:
     """Link the children of every node of a record, in ascending order: first_child[p + 1], then next_sibling."""
-    first_child[: size + 1] = -1
+    for i in range(size + 1):
+        first_child[i] = -1
     for i in range(size - 1, -1, -1):
         above = parent[base + i] + 1
         next_sibling[i] = first_child[above]

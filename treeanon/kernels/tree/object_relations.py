@@ -22,7 +22,8 @@ def _set_bits(
     base: int, first: int, size: int, parent: Ints, label: Ints, above: Ints, number: Ints, place: Ints, bits: Words
 ) -> None:
     """Set the bits of the places of all that the object at `first` holds, and of what is above these labels."""
-    bits[:] = 0
+    for w in range(len(bits)):
+        bits[w] = 0
     j = first + 1
     while j < size and parent[base + j] >= first:
         x = label[base + j]
@@ -64,7 +65,9 @@ def _related_places(
     words = (filled + 63) >> 6
     for p in range(filled):
         place[held[p]] = p
-        related[p, :, :words] = 0
+        for d in range(related.shape[1]):
+            for w in range(words):
+                related[p, d, w] = 0
     for i in range(size):
         if not 0 < label[base + i] <= types:
             continue

@@ -147,14 +147,18 @@ class Step:
             return False
         number = p.pair_supports.number
         row = p.pair_supports.shared[number[self.label]]
-        return all(p.is_plain[node] or row[number[node]] == 0 for node in p.node if node >= 0)
+        nodes = np.array(p.node, np.int64)
+        nodes = nodes[nodes >= 0]
+        return bool((p.is_plain[nodes] | (row[number[nodes]] == 0)).all())
 
     def _counts_of_facts(self) -> Counts:
         p = self.partition
         assert p.pair_supports is not None
         counts = Counts.none(len(p.node), p.indexed.kinds)
-        slots = np.array([s for s, node in enumerate(p.node) if node >= 0 and s != self.part], np.int64)
-        numbers = p.pair_supports.number[[p.node[s] for s in slots]]
+        nodes = np.array(p.node, np.int64)
+        nodes[self.part] = -1
+        slots = np.flatnonzero(nodes >= 0)
+        numbers = p.pair_supports.number[nodes[slots]]
         own = p.pair_supports.number[self.label]
         counts.shared[slots] = p.pair_supports.shared[own, numbers]
         counts.related[slots] = p.pair_supports.related[own, numbers]
