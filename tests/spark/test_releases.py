@@ -184,6 +184,8 @@ def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
     case = Case(tmp_path / "c", 13)
     with pytest.raises(UsageError, match="miracle"):
         publish(case, algorithm="miracle")
+    with pytest.raises(UsageError, match="objective = mining"):
+        publish(case, objective="mining")
     with pytest.raises(UsageError, match="max_suppressed"):
         publish(case, max_suppressed=2)
     with pytest.raises(UsageError, match="negative"):

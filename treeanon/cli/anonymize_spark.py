@@ -16,7 +16,6 @@ from treeanon.cli.checks import check_extra_output, refuse_hierarchies, write_so
 from treeanon.cli.printing import print_result, progress_bar, say
 from treeanon.cli.request import CommandRequest
 from treeanon.cli.summaries import merged_notes, release_summary, table_release_summary
-from treeanon.io.relational.urls import is_remote
 from treeanon.progress import Bar
 
 if TYPE_CHECKING:
@@ -64,6 +63,8 @@ def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> None:
         raise click.UsageError("--html requires --engine local")
     if request.page.report is not None:
         raise click.UsageError("--report requires --engine local; see `treeanon report`")
+    from treeanon.io.relational.urls import is_remote  # not at the top: --help loads no numpy
+
     if any(map(is_remote, (request.source, request.output))):
         raise click.UsageError(
             "--engine spark reads and writes what its workers reach by paths of their own, no such URLs"

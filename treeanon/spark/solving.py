@@ -117,6 +117,8 @@ def check_request(request: Request, schema: Schema) -> None:
     refuse_unspreadable(request.guarantee)
     if request.algorithm == "miracle":
         raise UsageError("miracle recodes every record together with similar ones: it needs all records in one place")
+    if (name := request.options.get("objective")) in ("mining", "queries"):
+        raise UsageError(f"objective = {name}: engine spark cannot count it over all records; it minimizes the loss")
     if persons(request.max_suppressed, 10**9):
         raise UsageError("max_suppressed: engine spark publishes all persons")
     if request.max_loss is not None:
