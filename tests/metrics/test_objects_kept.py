@@ -44,10 +44,18 @@ def whole_objects(before: frozenset[Object], after: frozenset[Object]) -> list[t
     found = []
     for held in before:
         candidates = [shown for shown in after if may_be(held, shown)]
-        found.append((held[0], any(len(shown[1]) == len(held[1]) for shown in candidates)))
+        if held[1]:
+            found.append((held[0], any(len(shown[1]) == len(held[1]) for shown in candidates)))
+        else:
+            found.append((held[0], any(shows(held, shown) for shown in candidates)))
         inner = frozenset(one for shown in candidates for one in shown[2])
         found += whole_objects(held[2], inner)
     return found
+
+
+def shows(held: Object, shown: Object) -> bool:
+    """Whether a value of an object, or of one in it, can be seen in what it can have become."""
+    return may_be(held, shown) and (bool(shown[1]) or any(shows(a, b) for a in held[2] for b in shown[2]))
 
 
 @given(seed=st.integers(0, 10**9), persons=st.integers(1, 6))
@@ -72,6 +80,14 @@ def test_it_is_what_a_slow_count_says(seed: int, persons: int) -> None:
             assert (found[name].before, found[name].whole) == (len(whole), sum(whole) / len(whole))
         else:
             assert name not in found
+
+
+def test_an_object_of_which_nothing_is_left_is_not_whole() -> None:
+    """Also one that holds nothing but objects, where its person has another of its type."""
+    inner: list[Object] = [(1, frozenset({label}), frozenset()) for label in (("D", "d1"), ("E", "e1"))]
+    forest = forest_of([(frozenset(), frozenset((0, frozenset(), frozenset({one})) for one in inner))])
+    assert objects_kept(forest, forest)["visits[]"] == ObjectsKept(2, 2, 1.0)
+    assert objects_kept(forest, forest.without(["D"]))["visits[]"] == ObjectsKept(2, 1, 0.5)
 
 
 def test_reports_show_it() -> None:

@@ -29,6 +29,7 @@ from treeanon.reports.preview_cells import (
     plain,
     wrapped,
 )
+from treeanon.shown import percent
 from treeanon.verifier.freeform import FreeformVerdict
 
 SIGNS: dict[Change, str] = {"generalized": "~", "moved": ">", "merged": "=", "dropped": "x", "left-out": "-"}
@@ -242,13 +243,11 @@ def guarantee_sentences(preview: Preview) -> list[str]:
         sentences.append(f"Value loss {loss.value_loss:.3f}, relations kept {100 * loss.relations_kept:.1f} %.")
         shares = {name: of.whole for name, of in loss.objects.items() if of.whole is not None}
         if 0 < len(shares) <= _MOST_TYPES:
-            told = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
+            told = ", ".join(f"{name} {percent(share)}" for name, share in shares.items())
             sentences.append(f"Objects kept whole: {told}.")
         elif shares:
             least = min(shares, key=lambda name: shares[name])
-            sentences.append(
-                f"Objects of {len(shares)} types kept whole: {100 * shares[least]:.1f} % at least ({least})."
-            )
+            sentences.append(f"Objects of {len(shares)} types kept whole: {percent(shares[least])} at least ({least}).")
     else:
         requested = f"Requested: {', '.join(model.name for model in release.models)}."
         sentences = [requested if isinstance(release, PermutedRelease) else release.sentence]

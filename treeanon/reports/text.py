@@ -14,7 +14,7 @@ from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.permuted import ASKED, PermutedLosses
 from treeanon.privacy.uniqueness import ESTIMATORS
 from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share, Uniqueness
-from treeanon.shown import counted
+from treeanon.shown import counted, percent
 
 _NAME = 30
 _BAR = 20
@@ -83,10 +83,13 @@ def object_lines(objects: Mapping[str, ObjectsKept], *, release: str = "release"
     """Yield the lines of a table of the objects of each type, if there are any; of many types only those in question.
 
     >>> from treeanon.metrics import ObjectsKept
-    >>> print(*object_lines({"visits[]": ObjectsKept(10, 9, 0.9)}), sep="\\n")
+    >>> found = {"visits[]": ObjectsKept(10, 9, 0.9), "ills[]": ObjectsKept(9000, 8999, 0.9999)}
+    >>> print(*object_lines(found), sep="\\n")
     <BLANKLINE>
     objects of type                        input       release    kept whole
     visits[]                                  10             9        90.0 %
+    ills[]                                 9,000         8,999       >99.9 %
+    equal objects of one parent count once, those that have become equal too
     """
     if not objects:
         return
@@ -95,7 +98,7 @@ def object_lines(objects: Mapping[str, ObjectsKept], *, release: str = "release"
     whole = sum(found.whole == 1 for found in objects.values()) if len(objects) > _MOST_PAIRS else 0
     listed = [one for one in objects.items() if not whole or one[1].whole != 1]
     for name, found in listed[:_MOST_PAIRS]:
-        share = "unknown" if found.whole is None else _percent(found.whole)
+        share = "unknown" if found.whole is None else percent(found.whole)
         numbers = f"{found.before:>14,}{found.after:>14,}{share:>14}"
         if len(name) < _NAME:
             yield f"{_cell(name, _NAME - 1):{_NAME}}{numbers}"
@@ -106,6 +109,8 @@ def object_lines(objects: Mapping[str, ObjectsKept], *, release: str = "release"
         yield f"and {len(listed) - _MOST_PAIRS:,} more types"
     if whole:
         yield f"{whole:,} more types of objects are kept whole entirely"
+    if any(found.after < found.before for found in objects.values()):
+        yield "equal objects of one parent count once, those that have become equal too"
 
 
 def _classes(losses: Losses) -> Iterator[str]:

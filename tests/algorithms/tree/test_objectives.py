@@ -18,8 +18,9 @@ from treeanon.algorithms.tree.default.maximal import search
 from treeanon.algorithms.tree.published import gcs, ocs
 from treeanon.bench.tpch import trees
 from treeanon.errors import FileError, UsageError
-from treeanon.metrics import ml2
+from treeanon.metrics import ml2, objects_kept, relations_kept, value_loss
 from treeanon.metrics.mining import FrequentSubtrees
+from treeanon.metrics.objects import share_whole
 from treeanon.privacy import Guarantee
 from treeanon.queries.grammar import parse
 from treeanon.queries.trees import count_trees
@@ -187,3 +188,33 @@ def test_on_the_command_line(tmp_path: Path) -> None:
     ):
         done = treeanon(*command, "-o", tmp_path / "other.xml", *more)
         assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+
+
+# --- objects kept whole ----------------------------------------------------------------------------------------------
+
+
+def test_a_heavier_weight_keeps_more_objects_whole() -> None:
+    forest = ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml"))
+    guarantee, lost = Guarantee(10, m=2, n=1), []
+    for weight in (1, 10):
+        found = search(forest, guarantee, seed=1, effort=0.2, objects_weight=weight)
+        share = share_whole(objects_kept(forest, found.forest))
+        assert share is not None
+        lost.append(1 - share)
+        assert found.report["cost"] == pytest.approx(
+            value_loss(forest, found.forest).total + 1 - relations_kept(forest, found.forest).total + weight * lost[-1]
+        )
+        assert found.solution.options.get("objects_weight", 1) == weight
+    assert lost[0] > lost[1]
+
+
+def test_the_weight_of_objects_is_refused_where_it_says_nothing() -> None:
+    merged = ta.read("samples/patients.xml", MERGED)[:50]
+    whole = ta.read("samples/patients.xml", MERGED.with_objects("whole"))[:50]
+    with pytest.raises(UsageError, match="merged trees have none"):
+        search(merged, Guarantee(2), objects_weight=2)
+    with pytest.raises(UsageError, match="objective = loss"):
+        search(whole, Guarantee(2), objective="rpd", objects_weight=2)
+    for wrong in (-1, float("nan"), float("inf")):
+        with pytest.raises(UsageError, match="objects_weight"):
+            ta.anonymize(whole, k=2, parameters={"objects_weight": wrong})

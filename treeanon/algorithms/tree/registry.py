@@ -126,6 +126,13 @@ TREE_ALGORITHMS = AlgorithmRegistry(
                 Parameter("queries", "queries", "File of the queries of objective=queries, one a line."),
                 Parameter("weights", "weights", "Relative weights of classes (default 1).", shared=True),
                 Parameter(
+                    "objects_weight",
+                    "float",
+                    "Weight of the share of objects not kept whole in objective=loss (value loss and relations: 1).",
+                    1,
+                    minimum=0,
+                ),
+                Parameter(
                     "taking_apart",
                     "choice",
                     "How rare relations are ended: nodes are moved, as the paper has it, or left out, or neither.",

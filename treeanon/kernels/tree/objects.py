@@ -246,7 +246,8 @@ def count_objects_kept(
 
     Record r is published as record released_as[r], or not at all (-1). An object is whole if some object of its
     published record can be what it has become, in an object that can be what the object around it has become, and shows
-    a value for each of its fields. up[x] is the label above x, 0 above a class root.
+    a value for each of its fields. One without fields is whole if an object in it still shows a value. up[x] is the
+    label above x, 0 above a class root.
     """
     out = np.zeros((3, types + 1), np.int64)
     biggest, most = 1, 1
@@ -255,7 +256,9 @@ def count_objects_kept(
     for s in range(len(out_offsets) - 1):
         most = max(most, out_offsets[s + 1] - out_offsets[s])
     held, shown = np.empty(biggest, np.int32), np.empty(most, np.int32)
+    has_fields: Flags = np.zeros(biggest, np.bool_)
     may: Flags = np.zeros(1024, np.bool_)
+    shows: Flags = np.zeros(1024, np.bool_)
     for i in range(len(out_label)):
         if 0 < out_label[i] <= types:
             out[1, out_label[i]] += 1
@@ -264,16 +267,17 @@ def count_objects_kept(
         base, size = offsets[r], offsets[r + 1] - offsets[r]
         start, many = (out_offsets[s], out_offsets[s + 1] - out_offsets[s]) if s >= 0 else (np.int64(0), np.int64(0))
         if size * many > len(may):
-            may = np.zeros(2 * size * many, np.bool_)
+            may, shows = np.zeros(2 * size * many, np.bool_), np.zeros(2 * size * many, np.bool_)
         for i in range(size):
             own = label[base + i]
             if not 0 < own <= types:
                 continue
             out[0, own] += 1
             count = _fields(base, i, size, parent, label, types, held)
+            has_fields[i] = count > 0
             whole = False
             for j in range(many):
-                may[i * many + j] = False
+                may[i * many + j] = shows[i * many + j] = False
                 if out_label[start + j] != own:
                     continue
                 above, around = parent[base + i], out_parent[start + j]
@@ -282,7 +286,21 @@ def count_objects_kept(
                 fields = _fields(start, j, many, out_parent, out_label, types, shown)
                 if _may_become(held, count, shown, fields, up):
                     may[i * many + j] = True
+                    shows[i * many + j] = fields > 0
                     whole |= fields == count
-            if whole:
+            if whole and count > 0:
+                out[2, own] += 1
+        # From the last one up: whether an object shows a value is known before what it lies in.
+        for i in range(size - 1, -1, -1):
+            own, above = label[base + i], parent[base + i]
+            if not 0 < own <= types:
+                continue
+            seen = False
+            for j in range(many):
+                if shows[i * many + j]:
+                    seen = True
+                    if above >= 0:
+                        shows[above * many + out_parent[start + j]] = True
+            if seen and not has_fields[i]:
                 out[2, own] += 1
     return out

@@ -54,6 +54,7 @@ def search(
     recoding: str = "sibling",
     objective: str = "loss",
     weights: Mapping[str, float] | None = None,
+    objects_weight: float = 1,
     effort: str | float = 1,
     seed: int | None = None,
     max_suppressed: int = 0,
@@ -69,7 +70,7 @@ def search(
     persons at most are left out, if that saves more than it costs. `taking_apart` says how relations are ended: nodes
     are left out, or moved as the paper has it, or neither. A move that points back to somebody becomes a node left out,
     but where the release is wanted `as_published`. `objective` says what is minimized (see `objectives`); `queries`, or
-    the path of a file of them, belong to the objective of that name.
+    the path of a file of them, belong to the objective of that name, and `objects_weight` to the loss.
     """
     if recoding not in RECODINGS:
         raise UsageError(f"recoding must be one of {', '.join(RECODINGS)}")
@@ -85,12 +86,14 @@ def search(
         options["taking_apart"] = taking_apart
     if weights:
         options["weights"] = dict(weights)
+    if objects_weight != 1:
+        options["objects_weight"] = objects_weight
     if seed is not None:
         options["seed"] = seed
     asked = None if queries is None else queries_in(queries)
     if asked is not None:
         options["queries"] = len(asked)
-    goal = objective_of(objective, forest, guarantee, weights, asked)
+    goal = objective_of(objective, forest, guarantee, weights, asked, objects_weight)
     ending = Ending.of(forest, guarantee, taking_apart)
     jobs = jobs or os.cpu_count() or 1
     look = Effort.of(effort)

@@ -36,7 +36,8 @@ class Objective:
     """The cost of a walk's end, and of a release: its loss.
 
     That is the value loss, plus the share of relations lost, plus, where objects stay whole, the share of objects that
-    do not; each of the three is from 0 to 1. Persons who are left out count as having lost everything.
+    do not; each of the three is from 0 to 1, and the last counts `objects_weight` times. Persons who are left out count
+    as having lost everything.
     """
 
     guides: ClassVar[tuple[Guide, ...]] = ()
@@ -44,8 +45,15 @@ class Objective:
     beside: ClassVar[bool] = False
     """Whether what has the least ordinary loss is a candidate, too."""
 
-    def __init__(self, before: Forest, guarantee: Guarantee, weights: Mapping[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        before: Forest,
+        guarantee: Guarantee,
+        weights: Mapping[str, float] | None = None,
+        objects_weight: float = 1,
+    ) -> None:
         self.before, self.guarantee, self.by_name = before, guarantee, weights
+        self.objects_weight = objects_weight
         classes = before.classes
         self.weights = class_weights(classes, weights)
         self.related = relation_counts(before)
@@ -62,7 +70,7 @@ class Objective:
 
     def of_others(self, before: Forest) -> Objective:
         """Return the same objective of other persons."""
-        return Objective(before, self.guarantee, self.by_name)
+        return Objective(before, self.guarantee, self.by_name, self.objects_weight)
 
     def told(self, after: Forest, usual: Forest | None, kept: Longs | None = None) -> dict[str, Any]:
         """Return what the search tells of its objective: in its release, and in that of the least ordinary loss."""
@@ -97,9 +105,8 @@ class Objective:
         whole = float((weight * (supports + lost)).sum())
         part = float((weight * (supports * self._label_loss[there] + lost)).sum())
         values = part / whole if whole else 0.0
-        return (
-            values + self._relations_lost(walked.relations) + self._objects_without(self._known & (walked.mapping < 0))
-        )
+        objects = self._objects_without(self._known & (walked.mapping < 0))
+        return values + self._relations_lost(walked.relations) + self.objects_weight * objects
 
     def _objects_without(self, lost: np.ndarray) -> float:
         """Return the share of objects that hold a value of labels that are not published."""
@@ -115,7 +122,7 @@ class Objective:
         """Return the cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
         values = value_loss(self.before, after, kept, weights=self.by_name).total
         relations = relations_kept(self.before, after, kept, counted=self.related).total
-        return values + 1 - relations + self._objects_lost(after, kept)
+        return values + 1 - relations + self.objects_weight * self._objects_lost(after, kept)
 
     def relations_per_gain(self, walked: WalkResult, *, with_nodes: bool = False) -> float:
         """Return how many relations of records cost as much as one unit of a walk's gain (records times loss).

@@ -38,9 +38,18 @@ def objective_of(
     guarantee: Guarantee,
     weights: Mapping[str, float] | None = None,
     queries: Sequence[str] | None = None,
+    objects_weight: float = 1,
 ) -> Objective:
     """Return the objective of that name; UsageError for what does not fit."""
     check_objective(name, queries)
+    if objects_weight != 1:
+        if not 0 <= objects_weight < float("inf"):
+            raise UsageError("objects_weight must be a finite number from 0")
+        if name != "loss":
+            raise UsageError("objects_weight is for objective = loss")
+        if not before.classes.types:
+            raise UsageError("objects_weight is for whole objects: merged trees have none")
+        return Objective(before, guarantee, weights, objects_weight)
     if name == "queries":
         return QueriesObjective(before, guarantee, weights, queries or ())
     return OBJECTIVES[name](before, guarantee, weights)
