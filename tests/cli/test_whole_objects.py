@@ -173,6 +173,29 @@ def test_compare_says_how_to_verify_what_was_made_of_merged_trees(few: tuple[Pat
         assert "Counted in" not in run("compare", source, as_it_is, "-s", schema, "-k", 5, "--objects", objects).stdout
 
 
+def test_compare_merges_where_a_release_relates_what_no_object_does(few: tuple[Path, Path], tmp_path: Path) -> None:
+    source, schema = few[0], tmp_path / "open.toml"
+    schema.write_text(few[1].read_text().replace('objects = "whole"\n', ""))
+    out = tmp_path / "out.ndjson"
+    made = run("anonymize", source, "-s", schema, "-k", 4, "--objects", "merged", "--param", "effort=0.1", "-o", out)
+    assert made.exit_code == 0, made.output
+    asked = ("compare", source, out, "-s", schema, "-k", 4)
+    found, as_merged, whole = (
+        json.loads(run(*asked, *more, "--json").stdout)
+        for more in ((), ("--objects", "merged"), ("--objects", "whole"))
+    )
+    assert max(whole["losses"]["relations_kept_by_pair"].values()) > 1 and whole["objects"] == "whole"
+    for each in (found, as_merged):
+        each["verification"].pop("seconds")
+    assert found == as_merged and found["objects"] == "merged" and found["verification"]["holds"]
+    assert max(found["losses"]["relations_kept_by_pair"].values()) <= 1
+    assert run(*asked).stdout.startswith("Compared as merged trees (--objects overrides the schema)")
+    assert "Compared as" not in run(*asked, "--objects", "merged").stdout
+    report = ("report", out, "--of", source, "-s", schema, "-k", 4, "-o", tmp_path / "report.html")
+    with pytest.raises(UsageError, match="--objects merged verifies and measures"):
+        raise run(*report).exception  # type: ignore[misc]
+
+
 def test_where_nothing_is_said_under_makes_merged_trees(few: tuple[Path, Path], tmp_path: Path) -> None:
     source, schema = few
     text = schema.read_text().replace('objects = "whole"\n', "")

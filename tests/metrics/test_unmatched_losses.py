@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -10,12 +11,14 @@ import numpy as np
 import pytest
 
 import treeanon as ta
-from tests.metrics.test_losses import draw, visits
+from tests.metrics.test_losses import DISEASES, draw, visits
 from tests.support.strategies import make_case, make_records, properties
 from tests.support.strategies import released as released_at_random
 from treeanon.errors import UsageError
 from treeanon.forest.compared import in_terms_of
+from treeanon.kernels.tree.losses import count_records_under
 from treeanon.metrics import measure, measure_unmatched, ml2
+from treeanon.metrics.values import label_parents
 from treeanon.table.compared import schema_as_published
 
 
@@ -70,11 +73,77 @@ test_shares_are_shares, test_shares_are_shares_long = properties(anything, 80)
 test_read_again, test_read_again_long = properties(read_again, 80)
 
 
-def test_those_left_out_lost_what_the_mean_person_has(tmp_path: Path) -> None:
+def left_out(rnd: Random, folder: Path) -> None:
+    """Where a record has one disease, nothing is lost by not knowing whose diseases and which persons are left out."""
+    persons = [{rnd.choice(["H1", "H2"]): [rnd.choice(DISEASES)] * rnd.randint(0, 1)} for _ in range(rnd.randint(1, 9))]
+    before = visits(folder, *persons)
+    after = before.project({"disease": rnd.choice([DISEASES, ["Lung", "Stomach"], ["Lung", "Ulcer"], ["Disease"]])})
+    held = sorted({text for record in after.records() for _, _, below in record for _, text, _ in below})
+    rules = [(("hospital", name), ("disease", text)) for name in ("H1", "H2") for text in held if rnd.random() < 0.3]
+    kept = np.array([r for r in range(len(before)) if rnd.random() < 0.8], np.int64)
+    after = after.leave_out([rule for rule in rules if rule[0][1] in {name for one in persons for name in one}])
+    after = after.take(kept)
+    known, found = measure(before, after, kept), measure_unmatched(before, shuffled(rnd, after))
+    assert found.value_loss_by_class.get("disease") == pytest.approx(known.value_loss_by_class.get("disease"))
+
+
+def test_values_left_out(tmp_path: Path) -> None:
+    rnd = Random(8)
+    for _ in range(60):
+        left_out(rnd, tmp_path)
+
+
+def test_values_left_out_of_some_records_are_those_of_the_mean_record(tmp_path: Path) -> None:
+    before = visits(tmp_path, {"H1": ["Flu", "Asthma"]}, {"H2": ["Flu"]}, {"H2": ["Ulcer"]})
+    after = before.project({"disease": ["Lung", "Stomach"]})
+    half = []
+    for name, lost in (("H1", 2), ("H2", 1)):
+        made = after.leave_out([(("hospital", name), ("disease", "Lung"))])
+        assert measure(before, made).value_loss_by_class["disease"] == pytest.approx((0.5 + lost) / (2 + lost))
+        half.append(measure_unmatched(before, made).value_loss_by_class["disease"])
+    # Two records have three diseases of the lung; nobody says which of them lost all of its own.
+    assert half == [pytest.approx((0.5 + 1.5) / (2 + 1.5))] * 2
+    assert measure_unmatched(before, after.leave_out([(("hospital", "H2"), ("disease", "Stomach"))])) == replace(
+        measure(before, after.leave_out([(("hospital", "H2"), ("disease", "Stomach"))])), objects={}
+    )
+
+
+def test_values_published_at_several_levels(tmp_path: Path) -> None:
+    """Of local recoding and of general values of the input, only what nothing covers is lost."""
+    before = visits(tmp_path, {"H1": ["Flu"]}, {"H1": ["Flu"]}, {"H1": ["Asthma"]}, {"H1": ["Ulcer"]})
+    wide = before.project({"disease": ["Lung", "Stomach"]})
+    local = ta.Forest.from_records(before.schema, [*before.take([0]).records(), *wide.take([1, 2]).records()])
+    local, strange = in_terms_of(before, local)
+    # The ulcer is lost, two are as general as Lung, and one is as it was.
+    assert strange == {} and measure_unmatched(before, local).value_loss_by_class["disease"] == pytest.approx(2 / 4)
+    general = visits(tmp_path, {"H1": ["Disease"]}, {"H1": ["Flu"]}, {"H1": ["Flu"]})
+    less = general.leave_out([(("hospital", "H1"), ("disease", "Flu"))])
+    assert measure_unmatched(general, less).value_loss_by_class == measure(general, less).value_loss_by_class
+
+
+def records_under(rnd: Random) -> None:
+    case = make_case(rnd, "ndjson")
+    forest = released_at_random(rnd, ta.Forest.from_records(case.schema, make_records(rnd, case)))
+    up = label_parents(forest.classes)
+    expected = np.zeros(len(up), int)
+    for start, stop in itertools.pairwise(forest.offsets.tolist()):
+        reached = set()
+        for label in forest.label[start:stop].tolist():
+            while label > 0:
+                reached.add(label)
+                label = int(up[label])
+        expected[sorted(reached)] += 1
+    assert count_records_under(forest.offsets, forest.label, up).tolist() == expected.tolist()
+
+
+test_records_under, test_records_under_long = properties(records_under, 40)
+
+
+def test_persons_left_out_lost_what_nobody_shows(tmp_path: Path) -> None:
     before = visits(tmp_path, {"H1": ["Flu", "Asthma"]}, {"H1": ["Flu"]}, {"H2": ["Ulcer"]}, {"H1": ["Flu"]})
     found = measure_unmatched(before, before.take([2, 0]))
-    # Half of five diseases are lost, and three are published as they were.
-    assert found.value_loss_by_class["disease"] == pytest.approx(2.5 / 5.5)
+    # Two of three flus are lost, and three diseases are published as they were.
+    assert found.value_loss_by_class["disease"] == pytest.approx(2 / 5)
     assert found.relations_kept == pytest.approx(3 / 5)
 
 

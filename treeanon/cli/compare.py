@@ -212,6 +212,12 @@ def _in_terms_of(original: Table, made: Permuted) -> tuple[Permuted, Mapping[str
     return replace(made, records=records, values=replace(made.values, columns=values)), found
 
 
+_RECOGNIZED = (
+    "Compared as merged trees (--objects overrides the schema): AFTER relates values that are in no object of BEFORE "
+    "together"
+)
+
+
 def compare_trees(
     before: str,
     after: str,
@@ -240,12 +246,14 @@ def compare_trees(
     refuse_more(before, len(original), after, len(raw), "records")
     measured = compared_trees(original, raw, weights=weights, scope=scope, in_order=in_order)
     original, published, losses, strange = measured.original, measured.published, measured.losses, measured.strange
+    raw = measured.raw
     by_synopsis = rpda(published, scope)
     mined = ml2(original, published, np.arange(len(published))) if mining else None
     data: dict[str, Any] = {
         "records": len(original),
         "published_records": len(published),
         "matched": in_order,
+        "objects": "whole" if original.classes.types else "merged",
         "strange_nodes": dict(strange),
         "scope": scope,
         "rpda": by_synopsis,
@@ -253,6 +261,8 @@ def compare_trees(
     }
     lines = losses_text(losses, mined, matched=in_order).splitlines()
     lines.insert(lines.index("") + 4, rpda_line(by_synopsis, scope))
+    if measured.recognized:
+        lines[:0] = [*textwrap.wrap(_RECOGNIZED, _WIDTH), ""]
     if asked is not None:
         from treeanon.queries.workload import Workload
 
@@ -382,8 +392,11 @@ def command(
     AFTER that nobody in BEFORE can have are counted by class, never shown.
 
     Records are not matched with each other, unless --in-order is given: persons missing from AFTER count as lost
-    entirely, and in the value loss of trees as the mean person; relations kept, RPD and ML2 compare totals. The value
-    loss is that of the release if nobody is suppressed and BEFORE has no general values.
+    entirely; relations kept, RPD and ML2 compare totals. The value loss of trees is that of the release, if BEFORE has
+    no general values; but where values or persons are left out, it is known how many, not whose, and they count as
+    those of the mean record that has such values.
+
+    Objects whose schema leaves it open are compared whole, unless AFTER relates values as merged trees do.
 
     Rows (CSV, Parquet) may have ranges (20 … 34) and sets (["a","b"]). With --table, documents and relational tables
     are compared as the rows of `treeanon flatten`, with the same --reduce; AFTER may then be a CSV or Parquet file.

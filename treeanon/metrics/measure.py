@@ -5,7 +5,8 @@ Relations kept: which part of the input's ancestor-descendant pairs of labels a 
 What a release has lost when nobody says which of its records came from which of the input.
 
 A written release has its records in random order. Relations kept, RPD and ML² are of totals, and need no more; the
-value loss needs to know what a record held only where the input has general values itself, or persons were left out.
+value loss needs to know what a record held only where the input has general values itself, or values or persons were
+left out.
 """
 
 from __future__ import annotations
@@ -16,14 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Floats, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.forest import hash_records
-from treeanon.kernels.tree.losses import count_records_with, count_relations
+from treeanon.kernels.tree.losses import count_records_under, count_records_with, count_relations
 from treeanon.kernels.tree.object_relations import count_object_relations
 from treeanon.metrics.objects import ObjectsKept, objects_counted, objects_kept
-from treeanon.metrics.values import Scope, ValueLoss, Weights, loss_of_counts, released_as, rpd, value_loss
+from treeanon.metrics.values import (
+    Scope,
+    ValueLoss,
+    Weights,
+    label_parents,
+    loss_of_counts,
+    released_as,
+    rpd,
+    value_loss,
+)
 from treeanon.shown import Grid, Shown, Summary, percent
 
 
@@ -189,20 +199,36 @@ def measure(
 
 
 def value_loss_unmatched(before: Forest, after: Forest, *, weights: Weights | None = None) -> ValueLoss:
-    """Return the value loss of a release from the label supports before and after.
+    """Return the value loss of a release from the numbers of records that hold each label, before and after.
 
-    It is `value_loss` where the input holds leaves only and nobody was left out. A general label of the input counts as
-    published as it was in as many records as had it. Those left out lost what the mean person has; a class of which
-    nothing is published is lost entirely.
+    It is `value_loss` where the input holds leaves only and nothing was left out. A general label of the input counts
+    as published as it was in as many records as had it. How many records lost all values under a published label is
+    known, not which: they lost what those that have one hold of them in the mean. A value of which no label is
+    published is lost entirely.
     """
     classes = before.classes
     held, shown = (count_records_with(one.offsets, one.label, len(classes)) for one in (before, after))
     same = np.minimum(held, shown)
-    there = np.bincount(classes.class_of[1:], shown[1:], len(classes.names)) > 0
-    gone = 1 - len(after) / max(len(before), 1)
-    lost = np.zeros(len(classes))
-    lost[1:] = held[1:] * np.where(there[classes.class_of[1:]], gone, 1.0)
-    return loss_of_counts(classes, shown - same, same, lost, weights)
+    return loss_of_counts(classes, shown - same, same, held * _shares_lost(before, after, held, shown), weights)
+
+
+def _shares_lost(before: Forest, after: Forest, held: Longs, shown: Longs) -> Floats:
+    """Return for every label the share of its records of which nothing is published for it."""
+    up = label_parents(before.classes)
+    had, has = (count_records_under(one.offsets, one.label, up).tolist() for one in (before, after))
+    # Records may also show a value as a label above, where that is published for more special ones.
+    wider = np.maximum(shown - held, 0).tolist()
+    wider[0] = 0
+    share, published = [1.0] * len(up), [False] * len(up)
+    # What is above a label comes before it.
+    for label, above in enumerate(up[1:].tolist(), 1):
+        share[label], published[label] = share[above], published[above]
+        if shown[label]:
+            lost = max(1 - (has[label] + wider[above]) / max(had[label], 1), 0.0)
+            share[label] = max(lost, share[above]) if published[above] else lost
+            published[label] = True
+        wider[label] += wider[above]
+    return np.array(share)
 
 
 def measure_unmatched(

@@ -28,6 +28,21 @@ def count_records_with(offsets: Longs, label: Ints, labels: int) -> Longs:
 
 
 @njit
+def count_records_under(offsets: Longs, label: Ints, up: Ints) -> Longs:
+    """Return for every label but 0 the number of records that hold it or a label under it; `up` has what is above."""
+    out = np.zeros(len(up), np.int64)
+    last = np.full(len(up), -1, np.int64)
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            above = label[i]
+            while above > 0 and last[above] != r:
+                last[above] = r
+                out[above] += 1
+                above = up[above]
+    return out
+
+
+@njit
 def count_published(
     offsets: Longs, label: Ints, out_offsets: Longs, out_label: Ints, released_as: Longs, up: Ints
 ) -> tuple[Longs, Longs, Longs]:

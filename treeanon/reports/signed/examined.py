@@ -141,6 +141,8 @@ def measured(
     before = read(original, schema, progress=stage(progress, "reading"), **to.how)
     refuse_more(original, len(before), release, len(raw), "records")
     found = compared_trees(before, raw)
+    if found.recognized:
+        raise UsageError(f"{release} relates values as merged trees do: --objects merged verifies and measures these")
     return Measured(
         risk(raw), **alone, risk_before=risk(found.original), losses=found.losses.as_dict(), counts=_counts(before),  # type: ignore[arg-type]
         strange=found.strange, had={"persons": len(before), "values": found.original.nodes},
