@@ -125,7 +125,7 @@ def test_a_freeform_release_is_checked_as_one(tmp_path: Path) -> None:
 
 
 def test_many_rows_are_not_paired_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.cli.compare._MOST_PAIRED", 10)
+    monkeypatch.setattr("treeanon.cli.compare_rows._MOST_PAIRED", 10)
     asked = (CENSUS[0], CENSUS[0], "-s", CENSUS[1], "-k", 3)
     assert "as_freeform" not in told(*asked)
     assert "treeanon verify --original" in run("compare", *asked).stdout
