@@ -76,6 +76,8 @@ def answers(address: str) -> int:
 def test_it_runs_until_it_is_ended_and_leaves_nothing(end: signal.Signals, code: int, place: Path) -> None:
     with started(place, "--sample", "50", "-k", "3", "-m", "4", "-n", "3") as (process, lines):
         assert any("The page shows original data" in line for line in lines)
+        # What it does is said before it reads, which can take a while.
+        assert lines[0].startswith("Reading in.ndjson, of which a sample of at most 50 persons")
         assert answers(lines[-1]) == 303
         workers = children(process.pid)
         process.send_signal(end)

@@ -48,6 +48,10 @@ PATHS = [
     "explore.css",
     "look",
     "command",
+    "editor.js",
+    "edit",
+    "pin",
+    "unpin",
     "nothing",
     "?token=",
     "?token=x",
@@ -89,7 +93,7 @@ def test_localhost_is_a_name_of_this_machine(explorer: Served) -> None:
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1", "https://{host}", "", None])
 def test_foreign_origins_cannot_do_anything(explorer: Served, origin: str | None) -> None:
     origin = origin and origin.format(host=explorer.host)
-    for what in ("look", "command"):
+    for what in ("look", "command", "edit", "pin", "unpin"):
         assert explorer.post(what, origin=origin)[0] == 403
 
 

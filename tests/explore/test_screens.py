@@ -46,6 +46,15 @@ def test_small_and_dark_screens(tmp_path: Path) -> None:
         keep(driver, "explorer-small.png")
 
 
+def test_records_stand_side_by_side(tmp_path: Path) -> None:
+    with served(hospital_ground(tmp_path)) as explorer, chromium(1000, 900) as driver:
+        opened(driver, explorer)
+        sides = driver.find_elements(By.CSS_SELECTOR, "#records .record:first-of-type .sides > *")
+        before, after = (side.rect for side in sides[:2])
+        assert before["y"] == after["y"] and before["x"] + before["width"] <= after["x"]
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= 1000
+
+
 def test_hostile_values_are_shown_as_text(driver: Any, tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(
         'version = 1\n[input]\nformat = "ndjson"\n[[class]]\nname = "at"\npath = "at"\n'
@@ -67,7 +76,7 @@ def test_hostile_values_are_shown_as_text(driver: Any, tmp_path: Path) -> None:
             settled(driver)
             shown = driver.execute_script("return document.getElementById('records').textContent")
             assert HOSTILE[(number - 1) // 4][:8].replace("\x1b", "\\x1b").replace("\u202e", "\\u202e")[:8] in shown
-            assert driver.execute_script("return document.querySelectorAll('script').length") == 1
+            assert driver.execute_script("return document.querySelectorAll('script').length") == 2
             assert driver.execute_script("return document.querySelectorAll('img, iframe').length") == 0
         assert driver.title == "treeanon explore"
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 1280

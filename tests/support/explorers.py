@@ -19,6 +19,7 @@ import treeanon as ta
 from tests.support.hospital import folder_of, write_persons
 from tests.support.waiting import WAIT, wait_until
 from treeanon.explore.access import Access
+from treeanon.explore.editor import Editor
 from treeanon.explore.server import listening, server_of
 from treeanon.explore.session import Choice, Event, Finished, Session
 from treeanon.explore.settings import ExploredData, Settings, default_settings, explored_data
@@ -35,6 +36,17 @@ def hospital_ground(folder: Path, persons: int = 60, sample: int = 1000) -> Expl
     hospital(folder, persons)
     forest = ta.read(folder / "in.ndjson", ta.Schema.load(folder / "s.toml"))
     return explored_data(forest, sample, source=str(folder / "in.ndjson"), schema=str(folder / "s.toml"))
+
+
+def editor_of(folder: Path) -> tuple[ExploredData, Editor]:
+    """The explored hospital in a folder, and the editor of its schema, which saves there."""
+    schema = ta.Schema.load(folder / "s.toml")
+
+    def reread(by: ta.Schema) -> ExploredData:
+        forest = ta.read(folder / "in.ndjson", by)
+        return explored_data(forest, 1000, source=str(folder / "in.ndjson"), schema=str(folder / "s.toml"))
+
+    return reread(schema), Editor(schema, reread, folder)
 
 
 def rows_ground(rows: int = 40) -> ExploredData:
@@ -122,13 +134,13 @@ class Served:
 
 
 @contextlib.contextmanager
-def served(explored: ExploredData, start: Settings | None = None) -> Iterator[Served]:
+def served(explored: ExploredData, start: Settings | None = None, editor: Editor | None = None) -> Iterator[Served]:
     """The explorer of a ground, in a thread."""
     start = start or start_of(explored)
     with contextlib.closing(listening()) as found, session_of(explored) as session:
         session.prepare(start)
         access = Access(found.getsockname()[1])
-        server = server_of(session, start, access)
+        server = server_of(session, start, access, editor)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [found]})
         thread.start()
         try:

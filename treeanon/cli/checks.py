@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import click
 
@@ -18,7 +17,7 @@ from treeanon.cli.printing import say
 if TYPE_CHECKING:
     from treeanon.cli.request import CommandRequest
     from treeanon.formats import Format
-    from treeanon.schema import ClassSpec, Schema
+    from treeanon.schema import Schema
 
 
 class WithSolution(Protocol):
@@ -173,16 +172,9 @@ def refuse_two_on_stdout(output: str, *, as_json: bool) -> None:
 
 def write_schema(schema: Schema, source: str, target: str, output: str, *, force: bool) -> None:
     """Write the schema of an output, with the paths of its hierarchy files relative to its new place."""
-    from treeanon.hierarchy import with_files
     from treeanon.io.output import open_output
-    from treeanon.schema.dump import dump_schema
+    from treeanon.schema.dump import dump_schema, relocated
 
-    home, goal = Path(source).resolve().parent, Path(target).resolve().parent
-
-    def moved(spec: ClassSpec) -> ClassSpec:
-        found = with_files(spec.hierarchy_source, lambda name: os.path.relpath(home / name, goal))
-        return replace(spec, hierarchy_source=cast("str | Mapping[str, object] | None", found))
-
-    text = dump_schema(replace(schema, classes=tuple(moved(spec) for spec in schema.classes)))
+    text = dump_schema(relocated(schema, Path(source).resolve().parent, Path(target).resolve().parent))
     with beside(output), open_output(target, force=force) as stream:
         stream.write(text.encode())

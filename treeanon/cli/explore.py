@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import webbrowser
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from treeanon.cli.reading import Reading, load_schema, read_as_table, read_recor
 if TYPE_CHECKING:
     from socket import socket
 
+    from treeanon.explore.editor import Editor
     from treeanon.explore.settings import ExploredData
     from treeanon.schema import Schema
 
@@ -68,16 +70,23 @@ def command(
     treeanon explore people.csv -s schema.toml -k 10 --sample 5000 --no-browser
     """
     _need_extra()
+    from treeanon.explore.editor import Editor
     from treeanon.explore.server import listening
     from treeanon.explore.settings import explored_data
 
     with contextlib.closing(listening(port)) as found:
         loaded = load_schema(schema, reading)
+        say(_plan(source, sample), quiet=quiet)
         announce_compilation(quiet=quiet)
-        data = _read(source, loaded, algorithm, reductions_of(reduced), reading, quiet, trees=(start["m"], start["n"]))
-        explored = explored_data(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
-        del data
-        _serve(explored, {"algorithm": algorithm, **start}, found, no_browser=no_browser, quiet=quiet)
+
+        def reread(by: Schema, *, quiet: bool = True) -> ExploredData:
+            trees = (start["m"], start["n"])
+            data = _read(source, by, algorithm, reductions_of(reduced), reading, quiet, trees=trees)
+            return explored_data(data, sample, source=source, schema=schema, reading=dict(reading, reduced=reduced))
+
+        explored = reread(loaded, quiet=quiet)
+        editor = None if source == "-" else Editor(loaded, reread, Path.cwd())
+        _serve(explored, editor, {"algorithm": algorithm, **start}, found, no_browser=no_browser, quiet=quiet)
 
 
 def _need_extra() -> None:
@@ -108,7 +117,15 @@ def _read(
     return read_records(source, schema, reading, quiet=quiet)
 
 
-def _serve(explored: ExploredData, start: dict[str, Any], found: socket, *, no_browser: bool, quiet: bool) -> None:
+def _serve(
+    explored: ExploredData,
+    editor: Editor | None,
+    start: dict[str, Any],
+    found: socket,
+    *,
+    no_browser: bool,
+    quiet: bool,
+) -> None:
     """Serve the page until Ctrl-C."""
     from treeanon.explore.access import Access
     from treeanon.explore.server import server_of
@@ -125,8 +142,18 @@ def _serve(explored: ExploredData, start: dict[str, Any], found: socket, *, no_b
             webbrowser.open(access.address(access.once))
         # A signal stops the server first, then raises as usual.
         with contextlib.suppress(KeyboardInterrupt):
-            server_of(session, settings, access).run(sockets=[found])
+            server_of(session, settings, access, editor).run(sockets=[found])
         say("stopped", quiet=quiet)
+
+
+def _plan(source: str, sample: int) -> str:
+    """Return what the command does until its address appears, which can take a while."""
+    from treeanon.io.relational.urls import shown
+
+    return (
+        f"Reading {shown(source)}, of which a sample of at most {sample:,} persons is explored. Then a page with"
+        " original data is served to this machine alone; its address follows. Nothing is released."
+    )
 
 
 def _about(explored: ExploredData) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
+from treeanon.explore.editor import Editor
 from treeanon.explore.settings import (
     EFFORTS,
     LARGEST_K,
@@ -24,8 +25,8 @@ _NUMBER = "record number in the input"
 SHOWS = {"typical": "typical", "worst": "most changed", "number": "by number:"}
 
 
-def page(explored: ExploredData, start: Settings) -> str:
-    """Return the page as HTML, with these settings in the form."""
+def page(explored: ExploredData, start: Settings, editor: Editor | None = None) -> str:
+    """Return the page as HTML, with these settings in the form, and the editor of the schema if there is one."""
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -34,12 +35,13 @@ def page(explored: ExploredData, start: Settings) -> str:
         el("link", rel="stylesheet", href="explore.css"),
         el("link", rel="icon", href="data:,"),
         el("script", src="explore.js", defer="defer"),
+        el("script", src="editor.js", defer="defer"),
     )
     body = el(
         "body",
         el("a", "Skip to results", href="#results", class_="skip"),
         el("header", el("h1", "treeanon explore"), el("p", _about(explored), class_="about")),
-        el("main", _form(explored, start), _results(explored)),
+        el("main", _form(explored, start), _results(explored, editor)),
     )
     return "<!doctype html>\n" + text_of(el("html", head, body, lang="en"))
 
@@ -191,13 +193,15 @@ def _command(explored: ExploredData) -> Element:
     )
 
 
-def _results(explored: ExploredData) -> Element:
+def _results(explored: ExploredData, editor: Editor | None) -> Element:
     trees = explored.kind == "trees"
     curve = _section("Loss against k", "curve", _folded("Numbers", "points"))
     return el(
         "div",
         el("p", "Searching …", id="status", role="status"),
         el("div", _section("Guarantee", "guarantee"), curve, class_="first"),
+        _section("Pinned results", "pins", el("button", "Pin this result", type="button", id="pin")),
+        _editor(editor),
         _section("Before and after", "records"),
         _section("Losses", "losses"),
         _section("Relations", "relations") if trees else None,
@@ -206,6 +210,23 @@ def _results(explored: ExploredData) -> Element:
         id="results",
         tabindex="-1",
     )
+
+
+def _editor(editor: Editor | None) -> Element:
+    """Return the place of the editor; what was read from standard input cannot be read again by another schema."""
+    if editor is None:
+        words = "To edit the schema here, give the input as a file: it is read again when the schema changes."
+        return el("section", el("p", words, class_="hint"), el("div", id="editor"))
+    opened = "opened" if editor.revision else None
+    inner = el(
+        "details",
+        el("summary", "Edit schema and hierarchies"),
+        el("div", id="editor"),
+        open=opened,
+        class_="plain",
+        id="edit-panel",
+    )
+    return el("section", inner)
 
 
 def _section(title: str, name: str, more: Element | None = None) -> Element:

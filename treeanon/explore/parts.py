@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from treeanon.explore.session import CurveReady, Event, Outcome, OutcomeReady, Point, Problem, RiskReady
+from treeanon.explore.pins import pins_table
+from treeanon.explore.session import CurveReady, Event, Outcome, OutcomeReady, Point, Problem, RiskReady, Session
 from treeanon.explore.settings import LARGEST_K, ExploredData
 from treeanon.forest import Forest
 from treeanon.metrics import Losses, share_whole
@@ -128,6 +129,12 @@ _TAKEN = "Another window uses this explorer now. Change a setting to continue he
 def parts_of(event: Event, explored: ExploredData) -> dict[str, str]:
     """Return the HTML of the parts that an event changes, by name."""
     return {name: _html(content) for name, content in _parts(event, explored).items()}
+
+
+def pins_html(session: Session, problem: str | None = None) -> str:
+    """Return the HTML of the pinned results, with what was wrong with the last one."""
+    wrong = None if problem is None else el("p", problem, class_="problem")
+    return _html([pins_table(session.pins), wrong])
 
 
 def _html(content: Contents) -> str:

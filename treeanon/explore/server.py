@@ -17,23 +17,27 @@ import json
 import shlex
 import socket
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import PurePath
 from urllib.parse import parse_qsl
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from treeanon.errors import FileError, UsageError
 from treeanon.explore.access import ADDRESS, Access, Guard
+from treeanon.explore.editor import Editor
+from treeanon.explore.edits import edited
 from treeanon.explore.page import page
-from treeanon.explore.parts import parts_of
-from treeanon.explore.session import Choice, Event, Finished, Problem, Session
-from treeanon.explore.settings import QUICK, ExploredData, Settings, settings_of
+from treeanon.explore.parts import parts_of, pins_html
+from treeanon.explore.session import Choice, Event, Finished, Problem, RiskReady, Session
+from treeanon.explore.settings import QUICK, ExploredData, Settings, adapted, settings_of
 from treeanon.io.relational.urls import is_database, shown
 from treeanon.reports.page.elements import style
 
@@ -101,6 +105,8 @@ def output_name(source: str) -> str:
     return f"{stem}-release{endings}"
 
 
+SCRIPTS = ("explore.js", "editor.js")
+
 _MOST_BYTES = 64 * 1024
 _MOST_FIELDS = 1000
 
@@ -122,9 +128,9 @@ def listening(port: int | None = None) -> socket.socket:
     return found
 
 
-def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Server:
+def server_of(session: Session, start: Settings, access: Access, editor: Editor | None = None) -> uvicorn.Server:
     """Return the protected server of a session's page; `run(sockets=[…])` serves."""
-    app = Guard(application(session, start, access), access)
+    app = Guard(application(session, start, access, editor), access)
     config = uvicorn.Config(
         app,
         access_log=False,
@@ -138,15 +144,15 @@ def server_of(session: Session, start: Settings, access: Access) -> uvicorn.Serv
     return uvicorn.Server(config)
 
 
-def application(session: Session, start: Settings, access: Access) -> Starlette:
+def application(session: Session, start: Settings, access: Access, editor: Editor | None = None) -> Starlette:
     """Return the application without access control."""
-    explored = session.explored
 
     def home(request: Request) -> Response:
-        return Response(page(explored, start), media_type="text/html; charset=utf-8")
+        settings = adapted(session.last or start, session.explored)
+        return Response(page(session.explored, settings, editor), media_type="text/html; charset=utf-8")
 
     def script(request: Request) -> Response:
-        return Response(_static("explore.js"), media_type="text/javascript; charset=utf-8")
+        return Response(_static(PurePath(request.url.path).name), media_type="text/javascript; charset=utf-8")
 
     def styles(request: Request) -> Response:
         return Response(style() + _static("explore.css"), media_type="text/css; charset=utf-8")
@@ -156,19 +162,43 @@ def application(session: Session, start: Settings, access: Access) -> Starlette:
 
     async def command(request: Request) -> Response:
         try:
+            file = editor.schema_file() if editor is not None else None
+            explored = session.explored if file is None else replace(session.explored, schema=file)
             text = command_line(_settings(session, await _fields(request)), explored)
         except UsageError as problem:
             return Response(str(problem), status_code=422, media_type="text/plain; charset=utf-8")
         return Response(text, media_type="text/plain; charset=utf-8")
 
+    async def edit(request: Request) -> Response:
+        if editor is None:
+            raise HTTPException(404)
+        return JSONResponse(await run_in_threadpool(edited, editor, session, await _fields(request)))
+
+    async def pin(request: Request) -> Response:
+        fields, problem = await _fields(request), None
+        try:
+            session.pin(_settings(session, fields), editor.label if editor is not None else "as given")
+        except UsageError as wrong:
+            problem = str(wrong)
+        return JSONResponse({"pins": pins_html(session, problem)})
+
+    async def unpin(request: Request) -> Response:
+        number = (await _fields(request)).get("pin", "")
+        if number.isdecimal() and len(number) < 4:
+            session.unpin(int(number))
+        return JSONResponse({"pins": pins_html(session)})
+
     at = access.path
     return Starlette(
         routes=[
             Route(at, home),
-            Route(f"{at}explore.js", script),
+            *(Route(f"{at}{name}", script) for name in SCRIPTS),
             Route(f"{at}explore.css", styles),
             Route(f"{at}look", look, methods=["POST"]),
             Route(f"{at}command", command, methods=["POST"]),
+            Route(f"{at}edit", edit, methods=["POST"]),
+            Route(f"{at}pin", pin, methods=["POST"]),
+            Route(f"{at}unpin", unpin, methods=["POST"]),
         ]
     )
 
@@ -222,6 +252,7 @@ async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(events.put_nowait, event)
 
+    session.last = settings
     end = session.look(settings, choice, notify)
     try:
         event: Event | None = None
@@ -238,4 +269,8 @@ async def _lines(session: Session, fields: dict[str, str]) -> AsyncIterator[str]
 
 
 def _line(event: Event, session: Session) -> str:
-    return json.dumps(parts_of(event, session.explored)) + "\n"
+    parts = parts_of(event, session.explored)
+    if isinstance(event, RiskReady) and session.pins:
+        # What was pinned before its risk was known has it now.
+        parts["pins"] = pins_html(session)
+    return json.dumps(parts) + "\n"

@@ -12,16 +12,18 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from treeanon.errors import UsageError
+from treeanon.explore.pins import MOST_PINS, Pin
 from treeanon.explore.settings import LARGEST_K, LARGEST_M, LARGEST_N, ExploredData, Settings
 from treeanon.explore.worker import Check, Failed, Superseded, Task, Worker
 from treeanon.forest import Forest
 from treeanon.metrics import Losses
 from treeanon.metrics.table import FlatLosses
 from treeanon.previews.preview import Preview, in_terms_of, preview_of
-from treeanon.release import Release, TableRelease, fulfill, fulfill_table
+from treeanon.release import PermutedRelease, Release, TableRelease, fulfill, fulfill_table
 from treeanon.risks import Risk
 from treeanon.risks.tables import risk_of_table
 from treeanon.risks.trees import risk_of_trees
@@ -63,7 +65,9 @@ def ks_around(k: int, persons: int) -> list[int]:
 Choice = Literal["typical", "worst"] | tuple[int, ...]
 """The records of the sample to show: chosen by the release, or by number."""
 
-RISK_SECONDS = 0.5
+RISK_SECONDS = 0.2
+"""For the input and for the release each, so that both together take less than a second."""
+
 _MAX_RELEASES = 40
 
 
@@ -88,6 +92,12 @@ class ReleaseCache:
         if len(self.releases) > _MAX_RELEASES:
             self.releases.popitem(last=False)
         return self.releases[settings]
+
+
+def explore_other(cache: ReleaseCache, check: Check, explored: ExploredData) -> None:
+    """Explore other data from now on."""
+    cache.explored = explored
+    cache.releases.clear()
 
 
 @dataclass(frozen=True)
@@ -199,6 +209,51 @@ class Session:
         self._lock = threading.Lock()
         self._found: OrderedDict[Hashable, Any] = OrderedDict()
         self._typical: tuple[int, ...] | None = None
+        self._generation = 0
+        self._pins: list[Pin] = []
+        self._generations: dict[str, int] = {}
+        self.last: Settings | None = None
+
+    def explore(self, explored: ExploredData) -> None:
+        """Explore other data from now on: the same persons, read by another schema."""
+        with self._lock:
+            self._aim = None
+            self._turn += 1
+            # What is found of the data before has keys of its own.
+            self._generation += 1
+            self._found.clear()
+            same = self.explored.records == explored.records and len(self.explored.data) == len(explored.data)
+            self._typical = self._typical if same else None
+            self.explored = explored
+        self.worker.renew(explore_other, explored)
+
+    def pin(self, settings: Settings, schema: str) -> None:
+        """Pin the result of settings, which must be there; UsageError if it is not."""
+        with self._lock:
+            loss = self._found.get((self._generation, ("loss", settings)))
+            if loss is None:
+                raise UsageError("Wait for the result before you pin it.")
+            if len(self._pins) == MOST_PINS:
+                raise UsageError(f"No more than {MOST_PINS} results are pinned; take one off first.")
+            if not any((pin.settings, pin.schema) == (settings, schema) for pin in self._pins):
+                self._pins.append(Pin(settings, schema, loss))
+                self._generations[schema] = self._generation
+
+    def unpin(self, number: int) -> None:
+        """Take a pinned result off."""
+        with self._lock:
+            del self._pins[number : number + 1]
+
+    @property
+    def pins(self) -> list[Pin]:
+        """The pinned results, with the risks that are known by now."""
+        with self._lock:
+            for at, pin in enumerate(self._pins):
+                key = (self._generations[pin.schema], ("risk", pin.settings))
+                risk = self._found.get(key)
+                if pin.risk is None and isinstance(risk, Risk):
+                    self._pins[at] = replace(pin, risk=risk)
+            return list(self._pins)
 
     def look(self, settings: Settings, choice: Choice, notify: Callable[[Event], None]) -> Callable[[], None]:
         """Start an evaluation, which cancels the previous one unless it is the same; return a function that cancels
@@ -263,12 +318,16 @@ class Session:
         # Typical records stay the same, to show the effect of settings on them.
         if choice == "typical" and self._typical is not None:
             choice = self._typical
+        generation = self._generation
         found: Outcome = self._kept((settings, choice), wanted, outcome, settings, choice)
-        if choice == "typical":
-            self._typical = found.numbers
-            with self._lock:
+        release = found.preview.release
+        assert not isinstance(release, PermutedRelease)
+        with self._lock:
+            self._found[generation, ("loss", settings)] = release.loss
+            if choice == "typical":
+                self._typical = found.numbers
                 # It is found again by the numbers that typical records have from now on.
-                self._found[(settings, found.numbers)] = found
+                self._found[generation, (settings, found.numbers)] = found
         return found
 
     def _risk(self, settings: Settings, notify: Callable[[Event], None], wanted: Callable[[], bool]) -> None:
@@ -284,7 +343,7 @@ class Session:
         """Report the points of the curve that are known, or compute the missing ones, one by one."""
         ks = ks_around(settings.k, self.explored.persons)
         with self._lock:
-            known = [k for k in ks if (settings.at(k), "point") in self._found]
+            known = [k for k in ks if (self._generation, (settings.at(k), "point")) in self._found]
         points = {k: self._point(settings.at(k), wanted) for k in known}
         for k in [k for k in ks if k not in points] if missing else [settings.k]:
             points[k] = self._point(settings.at(k), wanted)
@@ -300,6 +359,7 @@ class Session:
     def _kept(self, key: Hashable, wanted: Callable[[], bool], task: Task, *arguments: Any) -> Any:
         """Return the result of a task, computed once; failures are cached as well."""
         with self._lock:
+            key = (self._generation, key)
             if key in self._found:
                 self._found.move_to_end(key)
                 kept = self._found[key]

@@ -138,6 +138,16 @@ def default_settings(kind: Kind, *, sensitive: bool, **given: Any) -> Settings:
     return Settings(kind, **named)
 
 
+def adapted(settings: Settings, explored: ExploredData) -> Settings:
+    """Return the settings for data of other roles: l where there is something sensitive, weights of what there is."""
+    quasi = explored.of_role("quasi")
+    return replace(
+        settings,
+        l=(settings.l or 2) if explored.of_role("sensitive") else None,
+        weights=tuple(pair for pair in settings.weights if pair[0] in quasi),
+    )
+
+
 def settings_of(fields: Mapping[str, str], kind: Kind, classes: tuple[str, ...], *, sensitive: bool) -> Settings:
     """Return the settings for the fields of the form; UsageError for values that the form cannot send.
 

@@ -91,6 +91,13 @@ class Worker:
                 self._begin()
                 raise Failed("the search was killed; there may not be enough memory") from None
 
+    def renew(self, task: Task, *arguments: Any) -> None:
+        """Change the state by a task, and have later processes begin with these arguments."""
+        self._arguments = arguments
+        with contextlib.suppress(Failed):
+            # A process that had to be replaced begins with the new arguments anyway.
+            self.run(task, *arguments)
+
     def _answer(self, wanted: Callable[[], bool]) -> Any:
         assert self._pipe is not None
         while not self._pipe.poll(_WAKE):

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime, time
+from pathlib import Path
+from typing import cast
 
 from treeanon.hierarchy import with_files
 from treeanon.schema.model import AUTO, SHIFT_DAYS, ClassSpec, FileKey, FileSpec, Reference, Schema
@@ -180,6 +183,16 @@ def _character(char: str) -> str:
     if char in _NAMED_ESCAPES:
         return _NAMED_ESCAPES[char]
     return char if char >= " " and char != "\x7f" else f"\\u{ord(char):04X}"
+
+
+def relocated(schema: Schema, home: Path, goal: Path) -> Schema:
+    """Return the schema for a file in another folder, with the paths of its hierarchy files relative to that."""
+
+    def moved(spec: ClassSpec) -> ClassSpec:
+        found = with_files(spec.hierarchy_source, lambda name: os.path.relpath(home / name, goal))
+        return replace(spec, hierarchy_source=cast("str | Mapping[str, object] | None", found))
+
+    return replace(schema, classes=tuple(moved(spec) for spec in schema.classes))
 
 
 def hierarchy_files(schema: Schema) -> list[str]:

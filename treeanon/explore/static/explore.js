@@ -15,7 +15,10 @@ function fields() {
 
 function put(parts) {
   for (const [id, html] of Object.entries(parts)) if (place(id)) place(id).innerHTML = html;
-  if ("records" in parts) results.classList.remove("old");
+  if (!("records" in parts)) return;
+  results.classList.remove("old");
+  // There is room for trees side by side.
+  if (innerWidth >= 1000) for (const one of results.querySelectorAll("#records details:has(> .sides)")) one.open = true;
 }
 
 async function look() {
