@@ -218,3 +218,37 @@ def test_the_weight_of_objects_is_refused_where_it_says_nothing() -> None:
     for wrong in (-1, float("nan"), float("inf")):
         with pytest.raises(UsageError, match="objects_weight"):
             ta.anonymize(whole, k=2, parameters={"objects_weight": wrong})
+
+
+def test_what_is_carried_on_from_a_cut_that_leaves_nodes_out_is_safe(tmp_path: Path) -> None:
+    # The cut of gcs holds here because nodes are left out, so that walks from it have rare relations, too.
+    up = {"A": {"X": ["1", "2"], "Y": ["3", "4"]}, "B": {"X": ["1", "2"], "Y": ["3", "4"]}, "C": {"*": ["1", "2", "3"]}}
+    lines = ["version = 1", "[input]", 'format = "trees"']
+    for name, under in (("A", ""), ("B", 'under = "A"'), ("C", 'under = "B"')):
+        inner = {f"{name}{node}": "*" for node in up[name] if node != "*"}
+        leaves = {f"{name}{leaf}": node.strip("*") and f"{name}{node}" for node, of in up[name].items() for leaf in of}
+        (tmp_path / f"{name}.json").write_text(json.dumps(inner | {leaf: node or "*" for leaf, node in leaves.items()}))
+        lines += ["[[class]]", f'name = "{name}"', f'hierarchy = "{name}.json"', under]
+    (tmp_path / "s.toml").write_text("\n".join(lines))
+    counted = [
+        (26, {"A2": {"B2": ["C1"]}}), (21, {"A2": {}}), (20, {"A3": {"B1": [], "B2": ["C1"]}}), (2, {}),
+        (1, {"A4": {}}), (1, {"A1": {"B1": ["C1"]}, "A4": {"B1": []}}), (1, {"A3": {}}),
+        (1, {"A1": {"B1": ["C1"], "B3": ["C1"]}}),
+        (1, {"A1": {"B1": ["C3"], "B3": ["C1", "C3"]}, "A3": {"B1": ["C1"]}}), (1, {"A1": {"B2": ["C1"]}}),
+        (1, {"A3": {"B3": [], "B4": ["C1"]}}), (1, {"A1": {"B1": []}}), (1, {"A1": {"B1": ["C1"]}}),
+        (1, {"A2": {"B2": []}, "A3": {}}), (1, {"A1": {"B1": []}, "A4": {"B1": ["C2"]}}),
+        (1, {"A1": {"B2": ["C3"], "B3": ["C2"]}}), (1, {"A3": {"B4": ["C2"]}}),
+        (1, {"A2": {"B1": ["C1", "C2"], "B3": []}, "A4": {"B1": ["C2"]}}),
+    ]  # fmt: skip
+    people = [
+        [["A", a, [["B", b, [["C", c, []] for c in cs]] for b, cs in bs.items()]] for a, bs in tree.items()]
+        for times, tree in counted
+        for _ in range(times)
+    ]
+    forest = ta.Forest.from_records(ta.Schema.load(tmp_path / "s.toml"), people)
+    guarantee = Guarantee(k=4, m=2, n=1)
+    assert gcs.search(forest, guarantee).solution.left_out
+    mined = ta.anonymize(forest, k=4, m=2, n=1, effort=0.1, parameters={"objective": "mining"})
+    completed = ta.anonymize(forest, k=4, m=2, n=1, algorithm="gcs", complete=True)
+    assert verify(mined.forest, guarantee).holds
+    assert verify(completed.forest, guarantee).holds

@@ -291,14 +291,17 @@ class Run:
                 orders.append(replace(walked.order, again=False, price=unit, dear=dear))
         return orders
 
-    def _released(self, walked: WalkResult, given: Sequence[LabelPair] = ()) -> Draft | None:
-        """Return the release of a walk, given and rare relations ended; None if that fails."""
+    def _released(self, walked: WalkResult, given: Sequence[LabelPair] = (), *, rare: bool = False) -> Draft | None:
+        """Return the release of a walk, given and rare relations ended; None if that fails.
+
+        `rare` says that relations may be rare although the walk ended none.
+        """
         if 0 in walked.refused_roots:
             return self._all_one()
         label = self.forest.classes.label
         pairs = [(label(*upper), label(*lower)) for upper, lower in given]
         projected = self.forest.without(walked.withheld(self.forest)).relabel(walked.published_as)
-        ended = self.ending.end(projected, pairs, rare=bool(walked.price or given))
+        ended = self.ending.end(projected, pairs, rare=bool(walked.price or given or rare))
         if ended is None:
             return None
         return Draft(self.goal.of_release(ended.forest), walked, ended.forest, ended.disassociated, ended.left_out)
@@ -358,7 +361,9 @@ class Run:
         tried = moved.walk_all([Order(weights, let_out=self.sibling) for weights in orders], sorted(cut))
         self.walks = moved.walks
         walked = min(tried, key=lambda item: item[0])[1]
-        return self._released(walked, finer_pairs(self.forest, mapping, walked.mapping, start.disassociated))
+        given = finer_pairs(self.forest, mapping, walked.mapping, start.disassociated)
+        # Where the solution leaves nodes out, its cut alone does not hold.
+        return self._released(walked, given, rare=bool(start.left_out))
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
