@@ -148,7 +148,9 @@ def application(session: Session, start: Settings, access: Access, editor: Edito
     """Return the application without access control."""
 
     def home(request: Request) -> Response:
-        settings = adapted(session.last or start, session.explored)
+        # Loaded anew after an edit, the page goes on where it was.
+        was = session.last if editor is not None and editor.revision else None
+        settings = adapted(was or start, session.explored)
         return Response(page(session.explored, settings, editor), media_type="text/html; charset=utf-8")
 
     def script(request: Request) -> Response:
