@@ -38,7 +38,7 @@ class Case:
     """Tables, what is published of them by one machine, and how Spark is to publish it."""
 
     def __init__(self, schema: Path, folder: Path) -> None:
-        # Spark takes merged trees.
+        # Nodes move in merged trees alone.
         self.schema = ta.Schema.load(schema).with_objects("merged")
         self.forest, self.tables = read_tables(folder, self.schema)
         # As published, for then nodes are moved.

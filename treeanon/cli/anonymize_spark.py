@@ -150,8 +150,7 @@ def _trees(request: CommandRequest, engine: EngineRequest) -> None:
     work = engine_named(engine.name)
     with _notifying(quiet) as notify:
         published = work.publish(_job(request, engine), wanted, notify)
-    why = wanted.why_merged or f"engine {engine.name} knows merged trees alone"
-    notes = merged_notes(request.schema, published.solution.objects, why)
+    notes = merged_notes(request.schema, published.solution.objects, wanted.why_merged)
     write_solution_of(published, request)
     say(
         release_summary(published, request.output, request.solution, notes=notes) + "\n\n" + _searched(published),

@@ -96,6 +96,11 @@ class ForestBuilder:
         """The number of records so far."""
         return sum(part.records for part in self._parts())
 
+    @property
+    def any_moved(self) -> bool:
+        """Whether nodes stand apart from the objects of the batches so far."""
+        return any(len(part.moved.held) for part in self._parts())
+
     def _parts(self) -> Iterator[Batch]:
         for batch in self.batches:
             yield batch
@@ -161,7 +166,7 @@ class ForestBuilder:
         def labels() -> list[Ints]:
             return [_labels(next(of_parts), first) for of_parts, first in zip(codes, firsts, strict=False)]
 
-        any_moved = any(len(part.moved.held) for part in self._parts())
+        any_moved = self.any_moved
         waiting, self.batches = deque(self.batches), []
         planter = Planter(self.layout, sum(batch.cells for batch in waiting), jobs)
         while waiting:

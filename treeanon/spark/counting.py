@@ -17,16 +17,18 @@ import pyarrow as pa
 
 from treeanon.algorithms.tree.default.traces import with_traces
 from treeanon.arrays import Longs
-from treeanon.forest import Forest
+from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_published
+from treeanon.kernels.tree.objects import count_objects_kept
 from treeanon.kernels.tree.spread import Table
 from treeanon.metrics import Counts, Losses
 from treeanon.metrics.measure import kept_of_counts, relation_counts
+from treeanon.metrics.objects import ObjectsKept, share_whole
 from treeanon.metrics.values import label_parents, loss_of_counts, released_as, rpd_of_records
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
-from treeanon.spark.spread import Spread, SpreadCounter
+from treeanon.spark.spread import Relation, Spread, SpreadCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -96,7 +98,6 @@ here downwards, the parts of the fingerprints.
 """
 
 Label = int
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class RareSet:
     """A set of labels and relations with a support from 1 to k - 1."""
 
     labels: tuple[Label, ...]
-    relations: tuple[Pair, ...]
+    relations: tuple[Relation, ...]
     persons: int
 
 
@@ -226,9 +227,9 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
 
 _TALLY = "kind int, place long, times long"
 
-GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE = range(9)
+GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE, OBJECTS = range(10)
 """Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records and
-nodes; and the reverse path domain (RPD).
+nodes; the reverse path domain (RPD); and objects before, after and kept whole, by type.
 """
 
 _FINE = float(1 << 40)
@@ -240,7 +241,7 @@ class Tally:
 
     def __init__(self, table: pa.Table) -> None:
         kind, place, times = (table.column(name).to_numpy() for name in ("kind", "place", "times"))
-        self._of = {one: (place[kind == one], times[kind == one]) for one in range(9)}
+        self._of = {one: (place[kind == one], times[kind == one]) for one in range(OBJECTS + 1)}
 
     def of(self, kind: int, size: int) -> Longs:
         """Return all counts of a kind, by index."""
@@ -258,13 +259,30 @@ def tally(dataset: Dataset, recipe: Recipe) -> Tally:
     return Tally(counted.groupBy("kind", "place").agg(f.sum("times").alias("times")).toArrow())
 
 
-def cost_of(numbers: Tally, dataset: Dataset, weights: Mapping[str, float] | None) -> float:
-    """Return the objective of the default search: the value loss plus the share of relations lost."""
-    size, width = len(dataset.classes), len(dataset.classes.names) ** 2
+def cost_of(numbers: Tally, dataset: Dataset, options: Mapping[str, Any]) -> float:
+    """Return the objective of the default search: the value loss plus the shares of relations and objects lost.
+
+    `options` are those of the search, of which `weights` and `objects_weight` count here.
+    """
+    size, width = len(dataset.classes), relations_of(dataset.classes)
     general, same, lost = (numbers.of(kind, size) for kind in (GENERAL, SAME, LOST))
     had = int(numbers.of(HAD, width).sum())
     kept = int(numbers.of(HAS, width).sum()) / had if had else 1.0
-    return loss_of_counts(dataset.classes, general, same, lost, weights).total + 1 - kept
+    whole = share_whole(_objects(numbers, dataset.classes))
+    objects = 0.0 if whole is None else options.get("objects_weight", 1) * (1 - whole)
+    return loss_of_counts(dataset.classes, general, same, lost, options.get("weights")).total + 1 - kept + objects
+
+
+def relations_of(classes: Classes) -> int:
+    """Return how many pairs of classes there are, with each kind of relation."""
+    return len(classes.names) ** 2 * classes.kinds
+
+
+def _objects(numbers: Tally, classes: Classes) -> dict[str, ObjectsKept]:
+    """Return by type what became of the objects of the input; nothing where trees are merged."""
+    counts = numbers.of(OBJECTS, 3 * (classes.types + 1)).reshape(3, -1)[:, 1:].tolist()
+    by_type = zip(classes.names, *counts, strict=False)
+    return {name: ObjectsKept(had, has, whole / had) for name, had, has, whole in by_type if had}
 
 
 def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights: Mapping[str, float] | None) -> Losses:
@@ -273,7 +291,8 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     size, names = len(classes), classes.names
     general, same, lost = (numbers.of(kind, size) for kind in (GENERAL, SAME, LOST))
     values = loss_of_counts(classes, general, same, lost, weights)
-    had, has = (numbers.of(kind, len(names) ** 2).reshape(len(names), len(names)) for kind in (HAD, HAS))
+    shape = (len(names), len(names), classes.kinds) if classes.types else (len(names), len(names))
+    had, has = (numbers.of(kind, relations_of(classes)).reshape(shape) for kind in (HAD, HAS))
     relations = kept_of_counts(classes, had, has)
     records, nodes_before, nodes_after = numbers.of(SIZES, 3).tolist()
     distance = float(numbers.of(DISTANCE, 1)[0]) / _FINE / max(records, 1)
@@ -281,16 +300,18 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     def counts(nodes: int, different: int, kind: int) -> Counts:
         used = classes.class_of[1:][numbers.of(kind, size)[1:] > 0]
         by_class = np.bincount(used, minlength=len(names)).tolist()
-        return Counts(records, nodes, different, dict(zip(names, by_class, strict=True)))
+        return Counts(records, nodes, different, dict(list(zip(names, by_class, strict=True))[classes.types :]))
 
     before, after = counts(nodes_before, trees[0], HELD), counts(nodes_after, trees[1], SHOWN)
-    return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after)
+    objects = _objects(numbers, classes)
+    return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after, objects)
 
 
 def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
     _, classes = broadcast.shapes.value
-    size, width = len(classes), len(classes.names) ** 2
-    sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 3, 1)]
+    size, width = len(classes), relations_of(classes)
+    objects = 3 * (classes.types + 1)
+    sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 3, 1, objects)]
     above = label_parents(classes)
     for before, after in broadcast.both(batches):
         for kind, found in enumerate(_numbers(before, after, above)):
@@ -303,10 +324,13 @@ def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
 def _numbers(before: Forest, after: Forest, above: np.ndarray) -> Iterator[np.ndarray]:
     """Yield the counts of some records, by kind."""
     columns = (before.offsets, before.label, after.offsets, after.label)
-    yield from count_published(*columns, released_as(before, after, None), above)
+    released, types = released_as(before, after, None), before.classes.types
+    yield from count_published(*columns, released, above)
     yield relation_counts(before).ravel()
     yield relation_counts(after).ravel()
     yield np.bincount(before.label, minlength=len(before.classes))
     yield np.bincount(after.label, minlength=len(before.classes))
     yield np.array([len(before), before.nodes, after.nodes], np.int64)
     yield np.array([np.rint(rpd_of_records(after) * _FINE).astype(np.int64).sum()])
+    trees = before.offsets, before.parent, before.label, after.offsets, after.parent, after.label
+    yield count_objects_kept(*trees, released, above, types).ravel() if types else np.zeros(3, np.int64)

@@ -15,7 +15,6 @@ from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest, table_request_of
 from treeanon.release.tree_request import Request, request_of
 from treeanon.schema import Schema
-from treeanon.schema.persons import of_merged_trees
 from treeanon.spark.forms import TABLES, Form, InputForm, form_of, source_form, target_form
 from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
@@ -34,9 +33,6 @@ if TYPE_CHECKING:
     Frames = DataFrame | Mapping[str, DataFrame]
 
 
-_MERGED = "engine spark knows merged trees alone"
-
-
 @dataclass(frozen=True)
 class SparkEngine:
     """Publishes files that Spark can read, and Spark dataframes."""
@@ -50,7 +46,7 @@ class SparkEngine:
         request = request.weighted(job.schema)
         if job.schema.profile:
             raise UsageError(f"[output] profile = {job.schema.profile!r} is not supported on Spark; leave it out")
-        job = replace(job, schema=of_merged_trees(job.schema, _MERGED))
+        job = replace(job, schema=request.fitting(job.schema))
         source = source_form(job)
         form = target_form(job, source)
         schema = job.schema if source is TABLES else job.schema.for_format(source.document)
@@ -111,7 +107,7 @@ def anonymize_frame(
     notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
     request = request.weighted(schema)
-    schema = of_merged_trees(schema, _MERGED)
+    schema = request.fitting(schema)
     form = form_of(NESTED)
     with (
         prepared(_session_of(frame)),

@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from treeanon.arrays import Ints, Longs
-from treeanon.kernels.tree.spread import count_pairs
+from treeanon.kernels.tree.spread import count_object_pairs, count_pairs
 from treeanon.metrics.values import class_weights, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import Batches, batch_of, map_batches
 
 _PAIRS = "pair long, shared long, related long"
+"""A pair of slots with a kind of relation, as one number: the records that hold both, and those that relate them."""
 MAX_FINER = 2000
 """Maximum number of candidates in one round: those with the largest possible gain."""
 
@@ -29,7 +30,7 @@ _FEW = 0.25
 """A candidate that is rare with more than this share of the published labels is not tried."""
 
 MAX_SLOTS = 6000
-"""Maximum number of labels for which the tables of pairs fit a worker."""
+"""Maximum number of labels for which the two tables of pairs fit a worker; fewer for relations of several kinds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +59,10 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
 
     counted = map_batches(dataset.frame, partial(_count, broadcast=recipe.broadcast(dataset), shared=shared), _PAIRS)
     summed = counted.groupBy("pair").agg(f.sum("shared").alias("shared"), f.sum("related").alias("related"))
-    rare = map_batches(summed, partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots)), _PAIRS)
-    pair = rare.select("pair").toArrow().column("pair").to_numpy()
+    kinds = dataset.classes.kinds
+    sieve = partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots), kinds=kinds)
+    rare = map_batches(summed, sieve, _PAIRS)
+    pair = np.unique(rare.select("pair").toArrow().column("pair").to_numpy() // kinds)
     return _near(slots, recipe, pair // len(slots), pair % len(slots))
 
 
@@ -83,7 +86,8 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     worth = (times >= guarantee.k) & (gain > 0)
     order = np.lexsort((candidates[worth], -gain[worth]))[:MAX_FINER]
     finer = candidates[worth][order]
-    if not len(finer) or len(shown) + len(finer) > MAX_SLOTS:
+    # One table has what two labels share, and one for each kind of relations which records relate them.
+    if not len(finer) or (len(shown) + len(finer)) ** 2 * (1 + classes.kinds) > 2 * MAX_SLOTS**2:
         return None
     place = np.full(len(classes), -1, np.int32)
     place[shown] = np.arange(len(shown), dtype=np.int32)
@@ -97,27 +101,33 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
 
 def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield the pairs of slots that the records of a partition hold, one of them a candidate."""
-    slots = shared.value
-    held, related = (np.zeros((len(slots), len(slots)), np.int32) for _ in range(2))
+    slots, (_, classes) = shared.value, broadcast.shapes.value
+    held = np.zeros((len(slots), len(slots)), np.int32)
+    related = np.zeros((len(slots), len(slots), classes.kinds), np.int32)
     for forest in broadcast.before(batches):
         coarse, fine = slots.coarse[forest.label], slots.fine[forest.label]
-        count_pairs(forest.offsets, forest.parent, coarse, fine, held, related)
+        if classes.types:
+            trees = forest.offsets, forest.parent, forest.label
+            count_object_pairs(*trees, coarse, fine, classes.types, held, related)
+        else:
+            count_pairs(forest.offsets, forest.parent, coarse, fine, held, related)
     held[:, : slots.published] = 0
-    flat, flat_related = held.ravel(), related.ravel()
+    flat, flat_related = np.repeat(held.ravel(), classes.kinds), related.ravel()
     places = np.flatnonzero(flat)
     for i in range(0, len(places), 1 << 16):
         some = places[i : i + (1 << 16)]
         yield batch_of(_PAIRS, some, flat[some], flat_related[some])
 
 
-def _sieve(batches: Batches, k: int, m: int, n: int, slots: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rare pairs: of labels (or a label alone), or of a label above another."""
+def _sieve(batches: Batches, k: int, m: int, n: int, slots: int, kinds: int) -> Iterator[pa.RecordBatch]:
+    """Yield the rare pairs: of labels (or a label alone), or of labels that are related in some way."""
     for batch in batches:
-        pair, shared, related = (column.to_numpy() for column in batch.columns)
+        number, shared, related = (column.to_numpy() for column in batch.columns)
+        pair = number // kinds
         rare = shared < k if m > 1 else (shared < k) & (pair // slots == pair % slots)
         if m > 1 and n > 0:
             rare |= (related > 0) & (related < k)
-        yield batch_of(_PAIRS, pair[rare], shared[rare], related[rare])
+        yield batch_of(_PAIRS, number[rare], shared[rare], related[rare])
 
 
 def _near(slots: Slots, recipe: Recipe, one: Longs, other: Longs) -> list[int]:

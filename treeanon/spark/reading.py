@@ -62,6 +62,10 @@ from treeanon.forest.classes import STAR
 FOUND = "held int, text string, times long"
 """How often a class (by number) has a value; class -1 holds the report of a partition."""
 _LINE = re.compile(r"\d+")
+_MERGED = (
+    'nodes have moved: these are the records of a release of merged trees; use objects = "merged" in [input], or'
+    " --objects merged"
+)
 
 
 @dataclass(frozen=True)
@@ -96,10 +100,14 @@ class Dataset:
 
 @dataclass
 class PartitionReport:
-    """The report of a partition: the number of records, what was left out, and the first error with its place."""
+    """The report of a partition: the number of records, what was left out, and the first error with its place.
+
+    `moved` says that nodes have moved where the schema leaves open what objects are.
+    """
 
     report: ReadReport
     records: int = 0
+    moved: bool = False
     wrong: tuple[int, int, int, str, str, str] | None = None
 
 
@@ -122,6 +130,8 @@ def gather(
         table = found.groupBy("held", "text").agg(f.sum("times").alias("times")).toArrow()
         parts = partition_reports(table)
         refuse_broken(parts, lines)
+    if any(part.moved for part in parts):
+        raise DataError(_MERGED, source=lines.name)
     builder = ForestBuilder(schema)
     for part in parts:
         builder.report.add(part.report)
@@ -157,7 +167,8 @@ def classes_of(schema: Schema) -> Classes:
     """Return the labels of a schema whose hierarchies are all known."""
     published = schema.layout.classes
     hierarchies = tuple(cast(Hierarchy, c.spec.hierarchy) for c in published)
-    return Classes(tuple(c.name for c in published), tuple(c.parent for c in published), hierarchies)
+    names, parents = tuple(c.name for c in published), tuple(c.parent for c in published)
+    return Classes(names, parents, hierarchies, schema.layout.types)
 
 
 def partition_reports(table: pa.Table) -> list[PartitionReport]:
@@ -213,6 +224,8 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
             before[file, start] += len(texts)
             part.report.add(builder.report)
             part.records += builder.records
+            is_open = schema.layout.types > 0 and schema.input.objects_open
+            part.moved |= is_open and builder.any_moved
             for index, published in enumerate(schema.layout.classes):
                 known = published.spec.hierarchy
                 if isinstance(known, Hierarchy):
@@ -244,7 +257,16 @@ def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> I
         for _, _, texts in blocks_of_batch(batch):
             _read(builder, texts, form, options)
         if builder.records:
-            yield to_block(builder.finish())
+            yield to_block(_finished(builder))
+
+
+def _finished(builder: ForestBuilder) -> Forest:
+    """Return the records of a builder; DataError for merged trees where the schema leaves open what objects are."""
+    forest = builder.finish()
+    # One part of the records cannot decide for all how they are to be read.
+    if forest.classes.types != builder.layout.types:
+        raise DataError(_MERGED)
+    return forest
 
 
 def _each(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
@@ -280,13 +302,17 @@ def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOp
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """A solution as arrays: the published label for each label, relations to disassociate, rules of leaving out."""
+    """A solution as arrays: the published label for each label, relations to disassociate, rules of leaving out.
+
+    `types` has for each rule the label of its type of objects; None where trees are merged.
+    """
 
     mapping: Ints
     upper: Ints
     lower: Ints
     triggers: Ints
     left_out: Ints
+    types: Ints | None
     withheld: tuple[str, ...]
 
     @classmethod
@@ -303,13 +329,15 @@ class Recipe:
 
         upper, lower = ends(solution.disassociated)
         triggers, left_out = ends([rule[:2] for rule in solution.left_out])
-        return cls(empty.cut_map(cut), upper, lower, triggers, left_out, solution.withheld)
+        named = [rule[2] for rule in solution.left_out if len(rule) == 3]
+        types = np.array([classes.type_label(name) for name in named], np.int32) if classes.types else None
+        return cls(empty.cut_map(cut), upper, lower, triggers, left_out, types, solution.withheld)
 
     def apply(self, forest: Forest) -> Forest:
         """Return the published records of a forest."""
         projected = forest.without(self.withheld).relabel(self.mapping)
         moved = projected.disassociate_labels(self.upper, self.lower)
-        return moved.leave_out_labels(self.triggers, self.left_out)
+        return moved.leave_out_labels(self.triggers, self.left_out, self.types)
 
     def broadcast(self, dataset: Dataset) -> BroadcastRecipe:
         """Return the recipe, broadcast to the workers."""

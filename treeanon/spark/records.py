@@ -54,7 +54,9 @@ class BareHierarchy(Hierarchy):
 
 def bare_classes(classes: Classes) -> Classes:
     """Return the classes, with hierarchies that have no texts."""
-    return Classes(classes.names, classes.parents, tuple(BareHierarchy(one.parent) for one in classes.hierarchies))
+    return Classes(
+        classes.names, classes.parents, tuple(BareHierarchy(one.parent) for one in classes.hierarchies), classes.types
+    )
 
 
 def to_block(forest: Forest) -> pa.RecordBatch:

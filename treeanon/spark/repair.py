@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from treeanon.algorithms.tree.default.object_rules import leaving_kinds
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.arrays import Flags, Ints
 from treeanon.forest import Classes, Forest
@@ -32,11 +33,12 @@ from treeanon.metrics.values import class_weights, label_parents
 from treeanon.spark.counting import RareSet
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import ROWS, Batches, map_batches, to_batch, to_forest
-from treeanon.spark.spread import Spread, SpreadCounter
+from treeanon.spark.spread import Relation, Spread, SpreadCounter
 
-Action = tuple[str, int, int]
+Action = tuple[str, int, int] | tuple[str, int, int, int]
 """("up", label, target): generalize; ("in", label, descendant): absorb; ("out", class root, class): withhold; ("end",
-upper, lower): end a relation, by moving the lower label or leaving it out.
+upper, lower): end a relation, by moving the lower label or leaving it out. Where objects stay whole: ("end", trigger,
+label, type), all as labels.
 """
 
 _ROOT_ALONE = 2.0
@@ -76,8 +78,9 @@ class Repair:
             self.published[[classes.label(name, text) for text in texts]] = True
         # As published, relations are ended by moving; else by leaving out.
         self.moves = solution.guarantee.as_published
-        ended = solution.disassociated if self.moves else solution.left_out
-        self.ended = [(classes.label(*pair[0]), classes.label(*pair[1])) for pair in ended]
+        self.whole = classes.types > 0
+        ended = solution.disassociated if self.moves and not self.whole else solution.left_out
+        self.ended: list[tuple[int, ...]] = [self._rule(rule) for rule in ended]
         self.withheld = list(solution.withheld)
 
     def cover(self) -> None:
@@ -106,13 +109,15 @@ class Repair:
         for label in labels:
             home = self._target(label)
             self.published[label] = True
-            self.ended += [(label, low) for up, low in self.ended if up == home]
-            self.ended += [(up, label) for up, low in self.ended if low == home]
+            self.ended += [(label, *rest) for up, *rest in self.ended if up == home]
+            self.ended += [(up, label, *rest) for up, low, *rest in self.ended if low == home]
 
     def run(self, rare: Iterable[RareSet], held: Mapping[int, int]) -> int:
         """Resolve every rare set; return the number of changes."""
         self.held = held
         self._publish_inner(held)
+        if self.whole:
+            self.place = self._places()
         sets = _least(rare)
         ended_by: dict[Action, list[int]] = {}
         for number, one in enumerate(sets):
@@ -135,7 +140,36 @@ class Repair:
             self._do(action)
             done += 1
             open_sets.difference_update(left)
+        if self.whole:
+            self.ended.sort(key=lambda rule: (*self._rank(rule[0]), *self._rank(rule[1]), rule[2]))
         return done
+
+    def _rule(self, rule: Any) -> tuple[int, ...]:
+        """Return a pair, or a rule with the type of its objects, as labels."""
+        classes = self.classes
+        return classes.label(*rule[0]), classes.label(*rule[1]), *(classes.type_label(name) for name in rule[2:])
+
+    def _places(self) -> np.ndarray:
+        """Return the place of every label in one order of all labels, by which rules have no circle.
+
+        Of two labels the first triggers the rule that leaves out the second: first those of classes of which nothing
+        may be left out, then those that more persons hold; but where rules are there already, these say so.
+        """
+        classes = self.classes
+        bound = [i for i in range(len(classes.names)) if i in self.bound or not leaving_kinds(classes, i)]
+        held = np.zeros(len(classes), np.int64)
+        held[list(self.held)] = list(self.held.values())
+        is_free = ~np.isin(classes.class_of, bound)
+        place = np.empty(len(classes))
+        place[np.lexsort((np.arange(len(classes)), -held, is_free))] = np.arange(len(classes))
+        # In the order of rules a trigger's place is final: what leaves it out came before.
+        for trigger, label, _ in self.ended:
+            if place[label] <= place[trigger]:
+                place[label] = np.nextafter(place[trigger], np.inf)
+        return place
+
+    def _rank(self, label: int) -> tuple[float, int]:
+        return float(self.place[label]), label
 
     def _publish_inner(self, held: Mapping[int, int]) -> None:
         """Publish inner nodes that occur as values above the cut."""
@@ -154,17 +188,18 @@ class Repair:
             index = classes.index(name)
             labels = np.flatnonzero(self.published[classes.first[index] : classes.first[index + 1]])
             cut[name] = tuple(classes.hierarchies[index].texts[node] for node in labels.tolist())
-        there = [(a, b) for a, b in dict.fromkeys(self.ended) if self.published[a] and self.published[b]]
-        pairs = tuple((classes.decode(a), classes.decode(b)) for a, b in there)
+        there = [rule for rule in dict.fromkeys(self.ended) if self.published[rule[0]] and self.published[rule[1]]]
         repaired = replace(self.solution, cut=cut, withheld=tuple(self.withheld))
+        if self.whole:
+            decode = classes.decode
+            return replace(repaired, left_out=tuple((decode(a), decode(b), decode(t)[0]) for a, b, t in there))
+        pairs = tuple((classes.decode(a), classes.decode(b)) for a, b in there)
         return replace(repaired, disassociated=pairs) if self.moves else replace(repaired, left_out=pairs)
 
     def _actions(self, one: RareSet) -> Iterable[Action]:
         """Return the actions that would resolve a set."""
-        for upper, lower in one.relations:
-            ends = self._ordered(upper, lower)
-            if self.moves or int(self.classes.class_of[ends[1]]) not in self.bound:
-                yield "end", *ends
+        for relation in one.relations:
+            yield from self._endings(*relation)
         for label in one.labels:
             below = self._cheapest_below(label)
             if self.above[label] > 0:
@@ -174,9 +209,22 @@ class Repair:
             if below >= 0:
                 yield "in", label, below
 
-    def _ordered(self, a: int, b: int) -> tuple[int, int]:
-        # Upper classes of the class tree have the smaller labels.
-        return (a, b) if a < b else (b, a)
+    def _endings(self, a: int, b: int, kind: int) -> Iterator[Action]:
+        """Yield the action that ends a relation, where that may be."""
+        if self.solution.options.get("taking_apart") == "none":
+            return
+        if not self.whole:
+            # Upper classes of the class tree have the smaller labels.
+            upper, lower = (a, b) if a < b else (b, a)
+            if self.moves or int(self.classes.class_of[lower]) not in self.bound:
+                yield "end", upper, lower
+            return
+        trigger, label = (a, b) if self._rank(a) < self._rank(b) else (b, a)
+        own = int(self.classes.class_of[label])
+        # As the search of one machine, which leaves nothing out of objects for l-diversity.
+        if self.solution.guarantee.l > 1 or own in self.bound or kind not in leaving_kinds(self.classes, own):
+            return
+        yield "end", trigger, label, int(self.classes.first[self.classes.type_of(own, kind)])
 
     def _target(self, label: int) -> int:
         """Return the label that values are generalized to when theirs is no longer published."""
@@ -199,13 +247,13 @@ class Repair:
         return self.held.get(label, 0) * more * float(self.weight[label]) / max(self.worth.labels, 1)
 
     def _cost(self, action: Action, sets: Sequence[RareSet]) -> float:
-        kind, label, other = action
+        kind, label, other = action[:3]
         if kind == "end":
             # For larger sets, only the support of the set is known, which bounds that of the relation from below.
             persons = max(one.persons for one in sets)
             lost = (
                 0.0
-                if self.moves
+                if self.moves and not self.whole
                 else float(1 - self.loss[other]) * float(self.weight[other]) / max(self.worth.labels, 1)
             )
             cost = persons * (1 / max(self.worth.relations, 1) + lost)
@@ -227,15 +275,15 @@ class Repair:
         return [label] if other < 0 else [label, other]
 
     def _possible(self, action: Action) -> bool:
-        kind, label, other = action
+        kind, label, other = action[:3]
         if kind == "end":
             return bool(self.published[label] and self.published[other])
         return bool(self.published[label]) and (kind != "in" or bool(self.published[other]))
 
     def _do(self, action: Action) -> None:
-        kind, label, other = action
+        kind, label, other = action[:3]
         if kind == "end":
-            self.ended.append((label, other))
+            self.ended.append(action[1:])
         elif kind == "out":
             self.withheld.append(self.classes.names[other])
             self.published[self.classes.first[other] : self.classes.first[other + 1]] = False
@@ -250,7 +298,7 @@ class Repair:
 
 def _least(rare: Iterable[RareSet]) -> list[RareSet]:
     """Return the minimal rare sets; resolving these resolves all."""
-    found: set[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]] = set()
+    found: set[tuple[tuple[int, ...], tuple[Relation, ...]]] = set()
     out = []
     for one in sorted(rare, key=lambda r: (len(r.labels), len(r.relations), r.labels, r.relations)):
         if not any(part in found for part in _parts(one)):
@@ -259,11 +307,11 @@ def _least(rare: Iterable[RareSet]) -> list[RareSet]:
     return out
 
 
-def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[tuple[int, int], ...]]]:
+def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[Relation, ...]]]:
     """Yield the subsets of a set, itself included."""
     for size in range(1, len(one.labels) + 1):
         for labels in combinations(one.labels, size):
-            inside = tuple(pair for pair in one.relations if pair[0] in labels and pair[1] in labels)
+            inside = tuple(related for related in one.relations if related[0] in labels and related[1] in labels)
             for many in range(len(inside) + 1):
                 yield from ((labels, some) for some in combinations(inside, many))
 

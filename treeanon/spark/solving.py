@@ -42,6 +42,7 @@ from treeanon.spark.counting import (
     count_supports,
     ended_pairs,
     losses_of,
+    relations_of,
     tally,
 )
 from treeanon.spark.diversity import sets_not_diverse
@@ -143,7 +144,7 @@ def solve(
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
     found = search(request, some, replace(guarantee, k=k), progress)
     own = _all_left_out(plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0)))
-    rounds = _Rounds(dataset, request, notify, bound_classes(some), progress)
+    rounds = _Rounds(dataset, request, notify, _bound(some), progress)
     with spark_failures("counting"):
         safe = rounds.make_safe(_covering(dataset, own))
         recipe = Recipe.of(safe.solution, dataset)
@@ -229,7 +230,7 @@ class _Rounds:
     def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
         """Return a safe solution that was refined as long as the loss falls, and its tally."""
         weights = self.request.options.get("weights")
-        cost = cost_of(numbers, self.dataset, weights)
+        cost = cost_of(numbers, self.dataset, self.request.options)
         for _ in range(MAX_FINER_ROUNDS):
             held = numbers.of(HELD, len(self.dataset.classes))
             recipe = Recipe.of(safe.solution, self.dataset)
@@ -239,13 +240,19 @@ class _Rounds:
                 break
             finer = self.make_safe(tried)
             found = tally(self.dataset, Recipe.of(finer.solution, self.dataset))
-            now = cost_of(found, self.dataset, weights)
+            now = cost_of(found, self.dataset, self.request.options)
             pays = cost - now > _LEAST_GAIN * cost
             if now < cost:
                 safe, numbers, cost = finer, found, now
             if not pays:
                 break
         return safe, numbers
+
+
+def _bound(some: Forest) -> frozenset[int]:
+    """Return the classes of which nothing may be left out: by a sample also those that it has no value of."""
+    held = np.unique(some.classes.class_of[some.label])
+    return bound_classes(some) | (frozenset(range(len(some.classes.names))) - frozenset(held.tolist()))
 
 
 def is_sibling(solution: Solution) -> bool:
@@ -272,8 +279,9 @@ def _covering(dataset: Dataset, solution: Solution) -> Solution:
 
 def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
     classes = dataset.classes
-    labels = int(numbers.of(HELD, len(classes)).sum())
-    relations = int(numbers.of(HAD, len(classes.names) ** 2).sum())
+    # Types of objects, the labels after `*`, are no values.
+    labels = int(numbers.of(HELD, len(classes))[1 + classes.types :].sum())
+    relations = int(numbers.of(HAD, relations_of(classes)).sum())
     return CostModel(labels, relations, request.options.get("weights"))
 
 
@@ -291,8 +299,8 @@ def _not_diverse(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> tupl
 
 
 def _ended(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Longs:
-    """Return the pairs of labels whose traces count."""
-    if guarantee.as_published:
+    """Return the pairs of labels whose traces count; nothing leaves a trace where objects stay whole."""
+    if guarantee.as_published or dataset.classes.types:
         return np.empty(0, np.int64)
     return ended_pairs(dataset.frame, recipe.broadcast(dataset).after, label_pairs)
 
@@ -302,7 +310,8 @@ def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
     known = roles_of(dataset, guarantee).known
     labels = np.unique(recipe.mapping)
     shown = np.isin(dataset.classes.class_of[labels], [-1, *known])
-    return Spread.of(labels[shown].astype(np.int32), len(dataset.classes), guarantee)
+    classes, mine = dataset.classes, labels[shown].astype(np.int32)
+    return Spread.of(mine, len(classes), guarantee, types=classes.types, kinds=classes.kinds)
 
 
 def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: SolveResult) -> Verdict:
@@ -314,11 +323,12 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     labels = np.unique(solved.recipe.mapping).astype(np.int32)
     sensitive = roles_of(dataset, guarantee).sensitive if guarantee.l > 1 else ()
     kind_of = np.where(np.isin(dataset.classes.class_of, sensitive), dataset.classes.class_of, -1)
-    check = PartCheck.of(labels[is_known[labels]], is_known, guarantee, kind_of)
+    shape = {"types": dataset.classes.types, "kinds": dataset.classes.kinds}
+    check = PartCheck.of(labels[is_known[labels]], is_known, guarantee, kind_of, **shape)
     try:
         written = solved.recipe.broadcast(dataset).before
         ended = np.empty(0, np.int64)
-        if not guarantee.as_published:
+        if not (guarantee.as_published or dataset.classes.types):
             ended = ended_pairs(frame, written, pairs_in)
         found = check_written_trees(frame, written, check, guarantee.k, ended)
         diverse = _diversity(dataset, guarantee, check_diversity(frame, written, check, ended))

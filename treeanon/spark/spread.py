@@ -20,6 +20,9 @@ from treeanon.privacy.guarantee import Guarantee
 _FULL = 1 << 21
 """A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
 
+Relation = tuple[int, int, int]
+"""Two labels, and the kind of their relation: 0 in merged trees, the depth of the object where objects stay whole."""
+
 _AT_ONCE = 2000
 """So many records are counted before it is looked how many sets there are."""
 
@@ -28,22 +31,24 @@ _AT_ONCE = 2000
 class Spread:
     """Plan of the count: the labels that an attacker may know, numbered alike in all parts, with m and n.
 
-    `number` has the place of a label in `labels`, or -1.
+    `number` has the place of a label in `labels`, or -1. `types` and `kinds` are those of whole objects.
     """
 
     labels: Ints
     number: Ints
     m: int
     n: int
+    types: int = 0
+    kinds: int = 1
 
     @classmethod
-    def of(cls, labels: Ints, all_labels: int, guarantee: Guarantee) -> Spread:
+    def of(cls, labels: Ints, all_labels: int, guarantee: Guarantee, *, types: int = 0, kinds: int = 1) -> Spread:
         """Return the plan of a guarantee over these labels; UsageError if it cannot be distributed."""
         refuse_unspreadable(guarantee)
         number = np.full(all_labels, -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
-        spread = cls(labels, number, guarantee.m, guarantee.n if guarantee.m > 1 else 0)
-        if not fits(spread.m, spread.bits):
+        spread = cls(labels, number, guarantee.m, guarantee.n if guarantee.m > 1 else 0, types, kinds)
+        if not fits(spread.m, spread.bits, kinds):
             raise UsageError(f"sets of m = {spread.m} of {len(labels):,} labels are too many to be counted")
         return spread
 
@@ -52,11 +57,11 @@ class Spread:
         """Return the number of bits of a label's number."""
         return max(len(self.labels).bit_length(), 1)
 
-    def decode(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-        """Return the labels and relations (pairs of labels) of a counted set."""
-        places, pairs = set_of_words(first, second, self.m, self.bits)
+    def decode(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[Relation, ...]]:
+        """Return the labels and relations of a counted set."""
+        places, related = set_of_words(first, second, self.m, self.bits, self.kinds)
         labels = tuple(int(self.labels[place]) for place in places)
-        return labels, tuple((labels[i], labels[j]) for i, j in pairs)
+        return labels, tuple((labels[i], labels[j], kind) for i, j, kind in related)
 
 
 def refuse_unspreadable(guarantee: Guarantee) -> None:
@@ -96,11 +101,12 @@ class SpreadCounter:
         flags, self.table, self.used = needed(*self._given(forest), self.table, self.used, least)
         return flags
 
-    def _given(self, forest: Forest) -> tuple[Longs, Ints, Ints, Ints, int, int, int, int]:
+    def _given(self, forest: Forest) -> tuple[Longs, Ints, Ints, Ints, int, int, int, int, int, int]:
         """Return the trees of a batch, and how they are to be counted."""
         spread = self.spread
         trees = forest.offsets, forest.parent, forest.label
-        return *trees, spread.number, len(spread.labels), spread.m, spread.n, spread.bits
+        how = spread.m, spread.n, spread.bits, spread.types, spread.kinds
+        return *trees, spread.number, len(spread.labels), *how
 
     def taken(self) -> Table:
         """Return the sets counted since the last call: rows of two words and the number of holders."""

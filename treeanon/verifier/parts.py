@@ -36,7 +36,7 @@ class PartCheck:
     """Plan of the count in every part: the labels that an attacker may know, with m and n.
 
     `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it;
-    `kind_of` has the class of sensitive values, -1 for other labels.
+    `kind_of` has the class of sensitive values, -1 for other labels. `types` and `kinds` are those of whole objects.
     """
 
     labels: Ints
@@ -45,9 +45,20 @@ class PartCheck:
     m: int
     n: int
     kind_of: Ints
+    types: int = 0
+    kinds: int = 1
 
     @classmethod
-    def of(cls, labels: Ints, is_known: Flags, guarantee: Guarantee, kind_of: Ints | None = None) -> PartCheck:
+    def of(
+        cls,
+        labels: Ints,
+        is_known: Flags,
+        guarantee: Guarantee,
+        kind_of: Ints | None = None,
+        *,
+        types: int = 0,
+        kinds: int = 1,
+    ) -> PartCheck:
         """Return the check of a guarantee in which these labels may occur; UsageError for one that cannot be parted."""
         joint = guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1
         distinct = guarantee.l > 1 and (guarantee.diversity != "frequency" or kind_of is None)
@@ -57,10 +68,11 @@ class PartCheck:
             )
         number = np.full(len(is_known), -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
-        kinds = np.full(len(is_known), -1, np.int32) if kind_of is None else kind_of
-        found = cls(labels, number, is_known, guarantee.m, guarantee.n if guarantee.m > 1 else 0, kinds)
+        sensitive = np.full(len(is_known), -1, np.int32) if kind_of is None else kind_of
+        n = guarantee.n if guarantee.m > 1 else 0
+        found = cls(labels, number, is_known, guarantee.m, n, sensitive, types, kinds)
         in_second = max(found.m - _WORD // found.bits, 0) * found.bits
-        if in_second + found.m * (found.m - 1) // 2 > _WORD:
+        if in_second + found.relations > _WORD:
             raise UsageError(f"sets of m = {found.m} of {len(labels):,} labels are too many to be counted")
         return found
 
@@ -68,6 +80,11 @@ class PartCheck:
     def bits(self) -> int:
         """Return the number of bits of a label's number."""
         return max(len(self.labels).bit_length(), 1)
+
+    @property
+    def relations(self) -> int:
+        """Return the number of relations that a set of m labels can have."""
+        return self.kinds * (self.m * (self.m - 1) // 2)
 
     def sets_of(self, forests: Iterable[Forest]) -> Iterator[Counts]:
         """Yield the sets that the records of a part hold, and how many records hold each; a set may come repeatedly.
@@ -112,14 +129,17 @@ class PartCheck:
         sizes, _ = knowledge.row_sizes(forest.offsets, forest.label, code, items)
         start, absent = starts_of(sizes), np.empty(0, np.int32)
         item = knowledge.distinct_items(forest.offsets, forest.label, code, items, start, absent)
-        rel_start = starts_of(sizes * ((sizes.astype(np.int64) + 63) // 64))
-        group, above = forest.classes.class_of + 1, above_of(forest)
-        rel, _, is_kept = knowledge.relations(
-            forest.offsets, forest.parent, forest.label, code, items, start, item, sizes, rel_start, group, above
-        )
+        rel_start = starts_of(self.kinds * sizes * ((sizes.astype(np.int64) + 63) // 64))
+        trees = forest.offsets, forest.parent, forest.label, code, items, start, item, sizes, rel_start
+        group, parents = forest.classes.class_of + 1, forest.classes.parents
+        if self.types:
+            holder = np.array([0, *(parent + 1 for parent in parents)], np.int32)
+            rel, is_kept = knowledge.object_relations(*trees, group, holder, self.types, self.kinds)
+        else:
+            rel, _, is_kept = knowledge.relations(*trees, group, above_of(forest))
         if not is_kept:
             raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
-        return words_of_rows(start, item, rel_start, rel, self.m, self.n, self.bits)
+        return words_of_rows(start, item, rel_start, rel, self.m, self.n, self.bits, self.kinds)
 
     def _together(self, counts: list[Counts]) -> Counts:
         return self._sorted(*(np.concatenate(column) for column in zip(*counts, strict=True)))
@@ -127,7 +147,7 @@ class PartCheck:
     def _sorted(self, first: Longs, second: Longs, persons: Longs) -> Counts:
         """Return different sets, ascending, with their persons added up."""
         width = self.m * self.bits
-        if width + self.m * (self.m - 1) // 2 <= _WORD:
+        if width + self.relations <= _WORD:
             # Both words fit into one, which is sorted in a fraction of the time.
             order = np.argsort(first | (second << width), kind="stable")
         else:

@@ -2,6 +2,8 @@
 
 A set is two words that are the same in every part: the labels in ascending order, each plus 1 and `bits` wide, as many
 in the first word as fit, and above the rest in the second word a bit for every relation, at j(j-1)/2 + i for i < j.
+Where objects stay whole a relation has one of several kinds, the depth d of an object that holds both labels: then its
+bit is at kinds * j(j-1)/2 + d * j + i.
 
 Pairs of labels are counted where a node can stand for two at once: the one that it is published as, and a finer one
 that it might be. The check of what was written shares nothing of this: see `treeanon.kernels.verify.supports`.
@@ -82,9 +84,63 @@ def _append(words: Longs, many: int, first: Word, second: Word, taken: int) -> L
 
 
 @njit
-def _related_labels(offsets: Longs, parent: Ints, label: Ints, number: Ints, r: int, place: Longs, many: int) -> Flags:
-    """Return, for all pairs of places of a record's labels, whether one stands above the other at some node."""
-    found = np.zeros((many, many), np.bool_)
+def _depth_in(parent: Ints, base: int, node: int) -> int:
+    """Return how many nodes are above a node of a record."""
+    depth = 0
+    up = parent[base + node]
+    while up >= 0:
+        depth += 1
+        up = parent[base + up]
+    return depth
+
+
+@njit
+def _labels_together(
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    number: Ints,
+    r: int,
+    place: Longs,
+    many: int,
+    types: int,
+    kinds: int,
+) -> Longs:
+    """Return, for all pairs of places of a record's labels, a bit for every kind d of which one object holds both.
+
+    The labels 1 to `types` are objects; in preorder what an object holds follows it.
+    """
+    found = np.zeros((many, many), np.int64)
+    base, size = offsets[r], offsets[r + 1] - offsets[r]
+    is_held, held = np.zeros(many, np.bool_), np.empty(many, np.int64)
+    for i in range(size):
+        if not 0 < label[base + i] <= types:
+            continue
+        depth = _depth_in(parent, base, i)
+        if depth >= kinds:
+            continue
+        filled = 0
+        j = i + 1
+        while j < size and parent[base + j] >= i:
+            x = number[label[base + j]]
+            if x >= 0 and not is_held[place[x]]:
+                is_held[place[x]] = True
+                held[filled] = place[x]
+                filled += 1
+            j += 1
+        bit = np.int64(1) << np.int64(depth)
+        for p in range(filled):
+            is_held[held[p]] = False
+            for q in range(p):
+                found[held[p], held[q]] |= bit
+                found[held[q], held[p]] |= bit
+    return found
+
+
+@njit
+def _related_labels(offsets: Longs, parent: Ints, label: Ints, number: Ints, r: int, place: Longs, many: int) -> Longs:
+    """Return, for all pairs of places of a record's labels, 1 where one stands above the other at some node."""
+    found = np.zeros((many, many), np.int64)
     base = offsets[r]
     for i in range(base, offsets[r + 1]):
         lower = number[label[i]]
@@ -92,8 +148,8 @@ def _related_labels(offsets: Longs, parent: Ints, label: Ints, number: Ints, r: 
         while up >= 0 and lower >= 0:
             upper = number[label[base + up]]
             if upper >= 0 and upper != lower:
-                found[place[lower], place[upper]] = True
-                found[place[upper], place[lower]] = True
+                found[place[lower], place[upper]] = 1
+                found[place[upper], place[lower]] = 1
             up = parent[base + up]
     return found
 
@@ -108,12 +164,15 @@ def words_of_record(
     m: int,
     n: int,
     bits: int,
+    types: int,
+    kinds: int,
     place: Longs,
     words: Longs,
 ) -> tuple[Longs, int]:
     """Return the words of all sets of 1 to m labels and 0 to n relations of a record, and how many there are.
 
-    `number` numbers the labels that are counted; `place` is work space, -1 for every one of them, and left so.
+    With `types` objects stay whole, and relations are of so many kinds. `number` numbers the labels that are counted;
+    `place` is work space, -1 for every one of them, and left so.
     """
     held = np.empty(offsets[r + 1] - offsets[r], np.int64)
     labels = 0
@@ -126,7 +185,10 @@ def words_of_record(
     held = np.sort(held[:labels])
     for p in range(labels):
         place[held[p]] = p
-    related = _related_labels(offsets, parent, label, number, r, place, labels)
+    if types > 0:
+        related = _labels_together(offsets, parent, label, number, r, place, labels, types, kinds)
+    else:
+        related = _related_labels(offsets, parent, label, number, r, place, labels)
     for p in range(labels):
         place[held[p]] = -1
     per_word = _WORD // bits
@@ -150,8 +212,12 @@ def words_of_record(
             # Every relation doubles the sets so far, but for those that have n already.
             for j in range(size):
                 for i in range(j):
-                    if n > 0 and related[chosen[i], chosen[j]]:
-                        bit = np.int64(1) << (shift + j * (j - 1) // 2 + i)
+                    if n == 0 or related[chosen[i], chosen[j]] == 0:
+                        continue
+                    for d in range(kinds):
+                        if not (related[chosen[i], chosen[j]] >> d) & 1:
+                            continue
+                        bit = np.int64(1) << (shift + kinds * (j * (j - 1) // 2) + d * j + i)
                         for w in range(begin, many):
                             if words[w, 2] < n:
                                 words = _append(words, many, first, words[w, 1] | bit, words[w, 2] + 1)
@@ -177,13 +243,15 @@ def count_sets(
     m: int,
     n: int,
     bits: int,
+    types: int,
+    kinds: int,
     table: Table,
     used: int,
 ) -> tuple[Table, int]:
     """Return the table with every set of these records added, and the rows of it in use."""
     words, place = np.empty((64, 3), np.int64), np.full(labels, -1, np.int64)
     for r in range(len(offsets) - 1):
-        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, place, words)
+        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, types, kinds, place, words)
         table = roomy(table, used + many)
         used += add_words(table, words, many)
     return table, used
@@ -199,6 +267,8 @@ def needed(
     m: int,
     n: int,
     bits: int,
+    types: int,
+    kinds: int,
     table: Table,
     used: int,
     least: int,
@@ -212,7 +282,7 @@ def needed(
     out = np.zeros(len(offsets) - 1, np.bool_)
     words, place = np.empty((64, 3), np.int64), np.full(labels, -1, np.int64)
     for r in range(len(out)):
-        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, place, words)
+        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, types, kinds, place, words)
         for i in range(many):
             if table[place_of(table, words[i, 0], words[i, 1]), 2] < least:
                 out[r] = True
@@ -223,17 +293,19 @@ def needed(
     return out, table, used
 
 
-def fits(m: int, bits: int) -> bool:
+def fits(m: int, bits: int, kinds: int = 1) -> bool:
     """Whether sets of m labels of so many bits, and their relations, fit into the two words."""
     rest = max(m - _WORD // bits, 0)
-    return rest * bits + m * (m - 1) // 2 <= _WORD
+    return rest * bits + kinds * (m * (m - 1) // 2) <= _WORD
 
 
-def set_of_words(first: int, second: int, m: int, bits: int) -> tuple[tuple[int, ...], tuple[tuple[int, int], ...]]:
-    """The labels of a set, and its relations as pairs of their places.
+def set_of_words(
+    first: int, second: int, m: int, bits: int, kinds: int = 1
+) -> tuple[tuple[int, ...], tuple[tuple[int, int, int], ...]]:
+    """The labels of a set, and its relations as pairs of their places and a kind.
 
-    >>> set_of_words(1 | 3 << 4, 1, 2, 4)
-    ((0, 2), ((0, 1),))
+    >>> set_of_words(1 | 3 << 4, 1, 2, 4), set_of_words(1 | 3 << 4, 2, 2, 4, kinds=2)
+    (((0, 2), ((0, 1, 0),)), ((0, 2), ((0, 1, 1),)))
     """
     per_word, low = _WORD // bits, (1 << bits) - 1
     shift = max(m - per_word, 0) * bits
@@ -241,16 +313,35 @@ def set_of_words(first: int, second: int, m: int, bits: int) -> tuple[tuple[int,
     codes += [second >> i * bits & low for i in range(max(m - per_word, 0))]
     labels = tuple(code - 1 for code in codes if code)
     mask = second >> shift
-    pairs = tuple((i, j) for j in range(len(labels)) for i in range(j) if mask >> (j * (j - 1) // 2 + i) & 1)
+    pairs = tuple(
+        (i, j, d)
+        for j in range(len(labels))
+        for i in range(j)
+        for d in range(kinds)
+        if mask >> (kinds * (j * (j - 1) // 2) + d * j + i) & 1
+    )
     return labels, pairs
 
 
 Counts = npt.NDArray[np.int32]
+Kinds = npt.NDArray[np.int32]
+"""Three axes: two slots, and the kind of their relation."""
 
 
 @njit
-def count_pairs(offsets: Longs, parent: Ints, coarse: Ints, fine: Ints, shared: Counts, related: Counts) -> None:
-    """Adds the pairs of some records: shared[x, y] and related[x, y] for x < y, and the holders of x at shared[x, x].
+def _noted(keys: Longs, many: int, key: int) -> Longs:
+    """Return the keys with one more."""
+    if many == len(keys):
+        grown = np.empty(2 * many, np.int64)
+        grown[:many] = keys
+        keys = grown
+    keys[many] = key
+    return keys
+
+
+@njit
+def count_pairs(offsets: Longs, parent: Ints, coarse: Ints, fine: Ints, shared: Counts, related: Kinds) -> None:
+    """Adds the pairs of some records: shared[x, y] and related[x, y, 0] for x < y, and at shared[x, x] who holds x.
 
     `coarse` and `fine` have a slot for every node, or -1; slots are places in the tables.
     """
@@ -259,31 +350,91 @@ def count_pairs(offsets: Longs, parent: Ints, coarse: Ints, fine: Ints, shared: 
     held = np.empty(slots, np.int32)
     keys = np.empty(1024, np.int64)
     for r in range(len(offsets) - 1):
-        base, many, pairs = offsets[r], 0, 0
+        base, pairs = offsets[r], 0
         for i in range(base, offsets[r + 1]):
             for x in (coarse[i], fine[i]):
                 if x < 0:
                     continue
-                if seen[x] != r:
-                    seen[x] = r
-                    held[many] = x
-                    many += 1
                 up = parent[i]
                 while up >= 0:
                     for y in (coarse[base + up], fine[base + up]):
                         if y >= 0 and y != x:
-                            if pairs == len(keys):
-                                grown = np.empty(2 * pairs, np.int64)
-                                grown[:pairs] = keys
-                                keys = grown
-                            keys[pairs] = np.int64(min(x, y)) * slots + max(x, y)
+                            keys = _noted(keys, pairs, np.int64(min(x, y)) * slots + max(x, y))
                             pairs += 1
                     up = parent[base + up]
-        for i in range(many):
-            shared[held[i], held[i]] += 1
-            for j in range(i):
-                shared[min(held[i], held[j]), max(held[i], held[j])] += 1
-        found = np.sort(keys[:pairs])
-        for i in range(pairs):
-            if i == 0 or found[i] != found[i - 1]:
-                related[found[i] // slots, found[i] % slots] += 1
+        _add_pairs(coarse, fine, base, offsets[r + 1], r, seen, held, shared)
+        _add_related(keys, pairs, 1, related)
+
+
+@njit
+def count_object_pairs(
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    coarse: Ints,
+    fine: Ints,
+    types: int,
+    shared: Counts,
+    related: Kinds,
+) -> None:
+    """Adds the same of whole objects: related[x, y, d] counts the records that have an object at depth d with both."""
+    slots, kinds = related.shape[0], related.shape[2]
+    seen, within = np.full(slots, -1, np.int64), np.zeros(slots, np.bool_)
+    held = np.empty(slots, np.int32)
+    keys = np.empty(1024, np.int64)
+    for r in range(len(offsets) - 1):
+        base, size, pairs = offsets[r], offsets[r + 1] - offsets[r], 0
+        for i in range(size):
+            if not 0 < label[base + i] <= types:
+                continue
+            depth = _depth_in(parent, base, i)
+            if depth >= kinds:
+                continue
+            filled = 0
+            j = i + 1
+            while j < size and parent[base + j] >= i:
+                for x in (coarse[base + j], fine[base + j]):
+                    if x >= 0 and not within[x]:
+                        within[x] = True
+                        held[filled] = x
+                        filled += 1
+                j += 1
+            for p in range(filled):
+                x = held[p]
+                within[x] = False
+                for q in range(p):
+                    y = held[q]
+                    key = np.int64(min(x, y)) * slots + max(x, y)
+                    keys = _noted(keys, pairs, key * kinds + depth)
+                    pairs += 1
+        _add_pairs(coarse, fine, base, offsets[r + 1], r, seen, held, shared)
+        _add_related(keys, pairs, kinds, related)
+
+
+@njit
+def _add_pairs(
+    coarse: Ints, fine: Ints, start: int, stop: int, r: int, seen: Longs, held: Ints, shared: Counts
+) -> None:
+    """Add the pairs of slots that a record holds; `seen` has the last record that holds a slot."""
+    many = 0
+    for i in range(start, stop):
+        for x in (coarse[i], fine[i]):
+            if x >= 0 and seen[x] != r:
+                seen[x] = r
+                held[many] = x
+                many += 1
+    for i in range(many):
+        shared[held[i], held[i]] += 1
+        for j in range(i):
+            shared[min(held[i], held[j]), max(held[i], held[j])] += 1
+
+
+@njit
+def _add_related(keys: Longs, many: int, kinds: int, related: Kinds) -> None:
+    """Add each different key once: a pair of slots and a kind."""
+    slots = len(related)
+    found = np.sort(keys[:many])
+    for i in range(many):
+        if i == 0 or found[i] != found[i - 1]:
+            pair = found[i] // kinds
+            related[pair // slots, pair % slots, found[i] % kinds] += 1

@@ -2,7 +2,8 @@
 
 The check of a whole collection asks for the first. Parts of a collection are counted apart: a set is two words that
 are the same in every part: the labels in ascending order, each plus 1 and `bits` wide, as many in the first word as
-fit, and above the rest in the second word a bit for every relation, at j(j-1)/2 + i for i < j.
+fit, and above the rest in the second word a bit for every relation, at kinds * j(j-1)/2 + d * j + i for i < j and its
+kind d (see `knowledge`; of merged trees there is one kind).
 """
 
 from __future__ import annotations
@@ -209,7 +210,16 @@ def _with_relations(
 
 @njit
 def words_of_row(
-    start: Longs, item: Ints, rel_start: Longs, rel: Longs, r: int, m: int, n: int, bits: int, words: Longs
+    start: Longs,
+    item: Ints,
+    rel_start: Longs,
+    rel: Longs,
+    r: int,
+    m: int,
+    n: int,
+    bits: int,
+    kinds: int,
+    words: Longs,
 ) -> tuple[Longs, int]:
     """The words of all sets of 1 to m items and 0 to n relations of a row, and how many there are."""
     per_word = _WORD // bits
@@ -219,7 +229,6 @@ def words_of_row(
     where, chosen = np.empty(64, np.int64), np.empty(64, np.int64)
     size = start[r + 1] - start[r]
     width = (size + 63) >> 6
-    kinds: Mask = np.int64(1)
     many, depth = 0, 0
     while depth >= 0:
         p = begin[depth]
@@ -234,7 +243,7 @@ def words_of_row(
         else:
             second[depth + 1] |= code << ((depth - per_word) * bits)
         found = related(rel[rel_start[r] :], p, kinds, width, places, depth)
-        mask[depth + 1] = mask[depth] | (np.int64(found) << (depth * (depth - 1) // 2))
+        mask[depth + 1] = mask[depth] | (np.int64(found) << (kinds * (depth * (depth - 1) // 2)))
         words, many = _with_relations(
             words, many, first[depth + 1], second[depth + 1], mask[depth + 1], n, shift, where, chosen
         )
@@ -247,7 +256,7 @@ def words_of_row(
 
 @njit
 def words_of_rows(
-    start: Longs, item: Ints, rel_start: Longs, rel: Longs, m: int, n: int, bits: int
+    start: Longs, item: Ints, rel_start: Longs, rel: Longs, m: int, n: int, bits: int, kinds: int
 ) -> tuple[Longs, Longs]:
     """Return the two words of every set of 1 to m items and 0 to n relations, as often as a row holds it.
 
@@ -257,7 +266,7 @@ def words_of_rows(
     words = np.empty((64, 2), np.int64)
     filled = 0
     for r in range(len(start) - 1):
-        words, many = words_of_row(start, item, rel_start, rel, r, m, n, bits, words)
+        words, many = words_of_row(start, item, rel_start, rel, r, m, n, bits, kinds, words)
         if filled + many > len(first):
             room = 2 * (filled + many)
             more_first, more_second = np.empty(room, np.int64), np.empty(room, np.int64)
