@@ -274,6 +274,6 @@ def test_files_of_builders_are_inputs_and_move_with_the_schema(tmp_path):
     schema = Schema.load(tmp_path / "home" / "s.toml")
     with pytest.raises(click.UsageError, match="is an input"):
         refuse_hierarchies(schema, str(tmp_path / "home" / "t.csv"))
-    write_schema(schema, str(tmp_path / "home" / "s.toml"), str(tmp_path / "s2.toml"), force=False)
+    write_schema(schema, str(tmp_path / "home" / "s.toml"), str(tmp_path / "s2.toml"), "out", force=False)
     assert 'terminology = ["home/t.csv"]' in (tmp_path / "s2.toml").read_text()
     assert Schema.load(tmp_path / "s2.toml").classes[0].hierarchy.build(["b"]).texts == ("*", "b")

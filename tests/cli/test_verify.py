@@ -153,4 +153,7 @@ def test_what_is_not_below_a_value_can_be_known(place: Path, monkeypatch: pytest
     line = "flu.ndjson -s n.toml -k 3 --as-published --ignore-unnamed"
     assert verify(f"{line} -n 0 --negative dx", monkeypatch) == 0
     assert verify(f"{line} --negative dx", monkeypatch) == 1
-    assert "no such dx below hospital: 1 combination held by as few as 1 person" in capsys.readouterr().out
+    alone = "1 combination held by as few as 1 person"
+    assert f"hospital and not dx in one visits[]: {alone}" in capsys.readouterr().out
+    assert verify(f"{line} --negative dx --objects merged", monkeypatch) == 1
+    assert f"no such dx below hospital: {alone}" in capsys.readouterr().out
