@@ -84,7 +84,6 @@ def test_a_release_is_verified_reported_and_made_again(audience: str, few: tuple
         ("anonymize", "-k", 5, "-a", "miracle"),
         ("anonymize", "-k", 5, "--param", "taking_apart=move"),
         ("anonymize", "-k", 5, "--negative", "diagnosis", "--attacker", "joint"),
-        ("anonymize", "-k", 5, "--engine", "spark"),
     ],
     ids=str,
 )
