@@ -19,6 +19,7 @@ PACKAGE = ROOT / "treeanon"
 LAYERS = [
     "errors",
     "parameters",
+    "builders",
     "progress",
     "shown",
     "plugins",

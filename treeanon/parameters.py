@@ -1,12 +1,14 @@
-"""Parameters of searches and privacy models, declared once: name, type, range, default and a line of help.
+"""Parameters of searches, privacy models and builders, declared once: name, type, range, default, a line of help.
 
 From the declaration follow the checks of what is given in Python, the reading of `--param NAME=VALUE` and of
-`--model NAME:PARAMETER=VALUE`, the listing of `treeanon algorithms NAME` and the documentation.
+`--model NAME:PARAMETER=VALUE`, the listing of `treeanon algorithms NAME`, the fields of the explorer and the
+documentation.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -15,16 +17,27 @@ from typing import Literal
 
 from treeanon.errors import UsageError
 
-Kind = Literal["int", "float", "choice", "text", "flag", "class", "classes", "weights", "effort", "queries"]
+Kind = Literal[
+    "int", "float", "choice", "text", "flag", "class", "classes", "weights", "effort", "queries",
+    "number", "numbers", "ints", "names", "file", "files", "day",
+]  # fmt: skip
 """`class` is the name of one class, `classes` a list of names, `weights` a number from 0 for each class named, and
-`effort` a factor above 0, or a time such as 30s; `queries` are the path of a file of queries, or a list of them."""
+`effort` a factor above 0, or a time such as 30s; `queries` are the path of a file of queries, or a list of them.
+`number` stays whole where it is written so; `numbers` and `ints` are lists of numbers, `names` a list of choices,
+`file` the path of a file and `files` that of one or a list of several, and `day` is a day such as 2024-01-31."""
+
+_LISTS = ("numbers", "ints", "names", "files", "classes")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a search or a privacy model; `aliases` are former names, which are still understood.
+    """One parameter of a search, a privacy model or a builder; `aliases` are former names, which are still understood.
+
+    `title` is what a field for it is called.
 
     `shared` marks what several searches take, of trees and of tables: front doors have a name of their own for it,
     the command line an option. All others are given as `--param NAME=VALUE`.
@@ -40,6 +53,8 @@ class Parameter:
     required: bool = False
     shared: bool = False
     aliases: tuple[str, ...] = ()
+    title: str = ""
+    example: object = None
 
     @property
     def expected(self) -> str:
@@ -60,6 +75,13 @@ class Parameter:
             "weights": "CLASS=NUMBER, separated by commas, with numbers from 0",
             "queries": "the path of a file of queries, one a line, or a list of queries",
             "effort": "a number above 0 (1 is usual) or a time such as 30s",
+            "number": "a number",
+            "numbers": "numbers, separated by commas",
+            "ints": "whole numbers, separated by commas",
+            "names": f"names out of {', '.join(self.choices)}, separated by commas",
+            "file": "the path of a file",
+            "files": "the path of a file, or several, separated by commas",
+            "day": "a day such as 2024-01-31",
         }[self.kind]
 
     @property
@@ -90,7 +112,21 @@ class Parameter:
             return isinstance(value, str | PurePath) or (_is_names(value) and len(value) > 0)  # type: ignore[arg-type]
         if self.kind == "effort":
             return isinstance(value, str) or (_is_number(value) and value > 0)  # type: ignore[operator]
+        if self.kind == "number":
+            return _is_number(value)
+        if self.kind in _LISTS and self.kind != "classes":
+            return self._takes_list([value] if self.kind == "files" and isinstance(value, str) else value)
+        if self.kind == "day":
+            return isinstance(value, str) and _DAY.fullmatch(value) is not None
         return isinstance(value, str) or (self.kind == "classes" and _is_names(value))
+
+    def _takes_list(self, value: object) -> bool:
+        if not isinstance(value, list | tuple) or not value:
+            return False
+        if self.kind in ("numbers", "ints"):
+            whole = self.kind == "ints"
+            return all(_is_number(one) and (not whole or isinstance(one, Integral)) for one in value)
+        return all(isinstance(one, str) and (self.kind == "files" or one in self.choices) for one in value)
 
     def _is_within(self, number: float) -> bool:
         low, high = self.minimum, self.maximum
@@ -114,18 +150,40 @@ class Parameter:
             return float(text)
         if self.kind == "flag":
             return _FLAGS.get(text.lower())
-        if self.kind == "classes":
-            return [name.strip() for name in text.split(",")]
         if self.kind == "weights":
             pairs = [part.rpartition("=") for part in text.split(",")]
             return {name.strip(): float(number) for name, _, number in pairs}
+        if self.kind == "number":
+            return _number(text)
+        if self.kind in _LISTS:
+            parts = [part.strip() for part in text.split(",")]
+            if self.kind == "files" and len(parts) == 1:
+                return parts[0]
+            return [_number(part) for part in parts] if self.kind in ("numbers", "ints") else parts
         return text
+
+    def text_of(self, value: object) -> str:
+        """Return the text that means a value, for fields; `parse` reads it.
+
+        >>> Parameter("w", "numbers", "").text_of([5, 2.5]), Parameter("f", "flag", "").text_of(False)
+        ('5, 2.5', 'false')
+        """
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value))
+        if isinstance(value, bool):
+            # A required choice that is given as true is its default.
+            return str(self.default) if self.kind == "choice" else str(value).lower()
+        return "" if value is None else str(value)
 
     def as_dict(self) -> dict[str, object]:
         """Return the declaration as plain data, for listings."""
         ranges = {"choices": list(self.choices) or None, "minimum": self.minimum, "maximum": self.maximum}
         plain = {"name": self.name, "type": self.kind, **ranges, "default": self.default, "help": self.help}
         return {name: value for name, value in plain.items() if value is not None} | {"required": self.required}
+
+
+def _number(text: str) -> int | float:
+    return int(text) if _WHOLE.fullmatch(text) else float(text)
 
 
 def _is_number(value: object) -> bool:

@@ -156,6 +156,17 @@ def test_build_from_values(tmp_path, options, lines, node):
     assert all(made.find(line) is not None for line in lines)
 
 
+def test_levels_without_values_are_no_file(tmp_path):
+    (tmp_path / "in.csv").write_text("zip\n54104\n54999\n")
+    (tmp_path / "s.toml").write_text(
+        'version = 1\n[input]\nformat = "csv"\n[[class]]\nname = "zip"\npath = "zip"\n'
+        "hierarchy = { prefix = [3], leaves = false }\n"
+    )
+    out = tmp_path / "zip.csv"
+    told = run("build", tmp_path / "in.csv", "-s", tmp_path / "s.toml", "--class", "zip", "-o", out)
+    assert told.exit_code == 2 and "leaves = false" in told.stderr and not out.exists()
+
+
 def test_build_reads_values_from_standard_input():
     done = treeanon("hierarchy", "build", "--values", "-", "--flat", "-o", "-", "--to", "csv", input="b\na\n")
     assert done.returncode == 0

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.support.hierarchy_strategies import chain, cuts, texts
 from tests.support.steps import check_linear
-from treeanon.hierarchy import Dates, Flat, Groups, Hierarchy, Intervals, Prefix
+from treeanon.builders import BUILDERS as TABLE
+from treeanon.hierarchy import Dates, Flat, Groups, Hierarchy, Intervals, Prefix, parse_builder
 
 integers = st.integers(-60, 130).map(str)
 numbers = st.decimals(-60, 130, places=2).map(str)
@@ -223,3 +224,14 @@ def test_thirty_thousand_values_build_in_linear_work(builder):
     assert h.leaf_count[0] >= 29_000 and -1 not in h.encode(values(30_000))
     texts = {size: values(size) for size in (1000, 2000)}
     check_linear(lambda size: lambda: builder.build(texts[size]).encode(texts[size]), 1000)
+
+
+def test_the_table_of_builders_says_what_their_parsers_accept():
+    for name, builder in TABLE.items():
+        own = {one.name: one.example or one.default or True for one in builder.parameters if one.required}
+        for value_type in ("text", "integer", "number", "date"):
+            problems = parse_builder(own, value_type)[1]
+            refused = any("needs a class of type" in message for _, message in problems)
+            assert refused == (value_type not in builder.types), (name, value_type)
+            # The example files of terminologies are not there.
+            assert not problems or refused or builder.files

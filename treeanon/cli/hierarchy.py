@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from treeanon.builders import BUILDERS, LEAVES, keys_of_all
 from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
 from treeanon.cli.options import force_option, output_option, printing_options
 from treeanon.cli.printing import print_result, printable, say
+from treeanon.parameters import Parameter
 
 if TYPE_CHECKING:
     from treeanon.hierarchy import Builder, Hierarchy
@@ -102,32 +104,40 @@ def convert(file: str, output: str, to: str | None, force: bool, quiet: bool, as
     _write(read_hierarchy(Path(file)), output, to, force=force, quiet=quiet, as_json=as_json)
 
 
+def _flag(parameter: Parameter) -> str:
+    return f"--{parameter.name.replace('_', '-')}"
+
+
+def _builder_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each key of a builder, as the table of builders declares it; files always have the values."""
+    for parameter in reversed([one for name, one in keys_of_all().items() if name != LEAVES]):
+        among = f" Out of {', '.join(parameter.choices)}." if parameter.kind == "names" else ""
+        if parameter.kind == "flag" and parameter.required:
+            option = click.option(_flag(parameter), parameter.name, is_flag=True, help=parameter.help)
+        else:
+            option = click.option(
+                _flag(parameter),
+                parameter.name,
+                metavar=_METAVARS.get(parameter.kind, "N"),
+                multiple=parameter.kind == "files",
+                help=parameter.help + among,
+            )
+        function = option(function)
+    return function
+
+
+_METAVARS = {
+    "numbers": "N,N,…", "ints": "N,N,…", "names": "NAME,…", "choice": "NAME", "flag": "true|false",
+    "file": "FILE", "files": "FILE", "text": "TEXT", "day": "DAY",
+}  # fmt: skip
+
+
 @command.command()
 @click.argument("source", required=False, metavar="[INPUT]")
 @_SCHEMA
 @_CLASS
 @click.option("--values", metavar="FILE", help="Read values, one per line, instead of INPUT; - is standard input.")
-@click.option("--intervals", metavar="W,W,…", help="Widths of nested intervals, for example 5,10,20.")
-@click.option("--min", "low", metavar="N", help="Minimum of the numbers.")
-@click.option("--max", "high", metavar="N", help="Maximum of the numbers.")
-@click.option("--min-open", metavar="N", help="Numbers below N are one class.")
-@click.option("--max-open", metavar="N", help="Numbers from N on are one class.")
-@click.option("--dates", metavar="LEVEL,…", help="Periods: day, week, month, quarter, year, decade, century.")
-@click.option("--prefix", metavar="N,N,…", help="Lengths of the prefixes of each level, for example 3,2,1.")
-@click.option("--groups", type=int, metavar="N", help="Number of consecutive values in a group.")
-@click.option("--flat", is_flag=True, help="One level: the value or the root.")
-@click.option("--icd10", metavar="VERSION", help="Codes of ICD-10: who, or cm for the Clinical Modification.")
-@click.option("--atc", is_flag=True, help="Codes of drugs by the levels of ATC.")
-@click.option(
-    "--terminology", multiple=True, metavar="FILE", help="CSV, FHIR (.json) or RF2 files of codes and parents."
-)
-@click.option("--system", metavar="URL", help="The one code system of a ValueSet that is used.")
-@click.option("--ages", metavar="W,W,…", help="Widths of ranges of ages in years, for dates of birth.")
-@click.option("--on", metavar="DAY", help="Day on which the ages are meant.")
-@click.option("--top", type=int, metavar="N", help="Age from which on all are one.")
-@click.option(
-    "--population", metavar="FILE", help="CSV of codes and population: prefixes of 20,000 or fewer become zeros."
-)
+@_builder_options
 @output_option
 @_TO
 @force_option
@@ -137,28 +147,12 @@ def build(
     schema: str | None,
     class_name: str | None,
     values: str | None,
-    intervals: str | None,
-    low: str | None,
-    high: str | None,
-    min_open: str | None,
-    max_open: str | None,
-    dates: str | None,
-    prefix: str | None,
-    groups: int | None,
-    flat: bool,
-    icd10: str | None,
-    atc: bool,
-    terminology: tuple[str, ...],
-    system: str | None,
-    ages: str | None,
-    on: str | None,
-    top: int | None,
-    population: str | None,
     output: str,
     to: str | None,
     force: bool,
     quiet: bool,
     as_json: bool,
+    **keys: Any,
 ) -> None:
     """Build a hierarchy and write it to a file. A hierarchy built from values contains them: protect it like the data.
 
@@ -171,31 +165,12 @@ def build(
     treeanon hierarchy build --intervals 5,10,20 --min 0 --max 120 -o age.csv
     """
     refuse_two_on_stdout(output, as_json=as_json)
-    refuse_own_input([given for given in (source, schema, values, population, *terminology) if given], [output])
+    table = _builder_table(keys)
+    refuse_own_input([given for given in (source, schema, values, *_files_of(table)) if given], [output])
     from treeanon.hierarchy import Hierarchy
+    from treeanon.hierarchy.levels import NamedHierarchy
     from treeanon.infer.stats import class_values, listed_values
 
-    table = _builder_table(
-        {
-            "intervals": _numbers_of(intervals, "--intervals"),
-            "min": None if low is None else _number(low, "--min"),
-            "max": None if high is None else _number(high, "--max"),
-            "min_open": None if min_open is None else _number(min_open, "--min-open"),
-            "max_open": None if max_open is None else _number(max_open, "--max-open"),
-            "dates": None if dates is None else [part.strip() for part in dates.split(",")],
-            "prefix": _numbers_of(prefix, "--prefix"),
-            "groups": groups,
-            "flat": flat or None,
-            "icd10": icd10,
-            "atc": atc or None,
-            "terminology": list(terminology) or None,
-            "system": system,
-            "ages": _numbers_of(ages, "--ages"),
-            "on": on,
-            "top": top,
-            "population": population,
-        }
-    )
     if _asks_for_data(source, schema, class_name):
         if values is not None:
             raise click.UsageError("choose one of --values and INPUT")
@@ -204,32 +179,35 @@ def build(
         texts = list(found)
     else:
         builder = _builder_of(table, None)
-        if values is None and not ("intervals" in table and low is not None and high is not None):
+        if values is None and not {"intervals", "min", "max"} <= {*table}:
             raise click.UsageError("no values: give INPUT with --schema and --class, or --values FILE")
         texts = listed_values(values) if values is not None else []
     made = builder if isinstance(builder, Hierarchy) else builder.build(texts)
+    if isinstance(made, NamedHierarchy):
+        raise click.UsageError("leaves = false cannot be kept in a file, by which no value could be read")
     _note_unplaced(made, texts, quiet=quiet)
     _write(made, output, to, force=force, quiet=quiet, as_json=as_json)
 
 
-def _builder_table(given: Mapping[str, object | None]) -> dict[str, object]:
+def _builder_table(given: Mapping[str, object]) -> dict[str, object]:
     """Return the builder of the options as a table of a schema; empty if no option names one."""
-    return {key: value for key, value in given.items() if value is not None}
+    table: dict[str, object] = {}
+    for name, parameter in keys_of_all().items():
+        value = given.get(name)
+        if value in (None, False, ()):
+            continue
+        try:
+            table[name] = value if isinstance(value, bool | tuple) else parameter.parse(str(value))
+        except ValueError:
+            raise click.UsageError(f"{_flag(parameter)}: must be {parameter.expected}") from None
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in table.items()}
 
 
-def _numbers_of(text: str | None, option: str) -> list[int | float] | None:
-    return None if text is None else [_number(part, option) for part in text.split(",")]
-
-
-def _number(text: str, option: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        raise click.UsageError(f"{option}: must be a number") from None
+def _files_of(table: Mapping[str, object]) -> list[str]:
+    """Return the files that a table of a builder names."""
+    names = {name for builder in BUILDERS.values() for name in builder.files}
+    given = [table[name] for name in names if name in table]
+    return [str(file) for files in given for file in (files if isinstance(files, list) else [files])]
 
 
 def _builder_of(table: dict[str, object], value_type: str | None) -> Builder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from treeanon.builders import BUILDERS
 from treeanon.hierarchy.ages import Ages
-from treeanon.hierarchy.builders import BUILDERS, Builder, Flat, Groups, parse_builder, with_files
+from treeanon.hierarchy.builders import Builder, Flat, Groups, parse_builder, with_files
 from treeanon.hierarchy.codes import Atc, Icd10
 from treeanon.hierarchy.concepts import Terminology
 from treeanon.hierarchy.dates import Dates

@@ -13,6 +13,7 @@ from typing import Protocol, cast
 
 import numpy as np
 
+from treeanon.builders import BUILDERS, LEAVES
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.ages import parse_ages
 from treeanon.hierarchy.codes import parse_atc, parse_icd10
@@ -262,26 +263,16 @@ class Builder(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """One builder of the registry: its parser, the keys it takes beside its own name, and those that name files."""
-
-    parse: Callable[[Mapping[str, object], str], tuple[Builder | None, Problems]]
-    options: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-    has_levels: bool = False
-
-
-BUILDERS: Mapping[str, _Kind] = {
-    "intervals": _Kind(parse_intervals, ("min", "max", "min_open", "max_open")),
-    "dates": _Kind(parse_dates, has_levels=True),
-    "prefix": _Kind(parse_prefix, ("population",), files=("population",), has_levels=True),
-    "groups": _Kind(parse_groups),
-    "flat": _Kind(parse_flat),
-    "icd10": _Kind(with_names(parse_icd10), ("names",), files=("names",)),
-    "atc": _Kind(with_names(parse_atc), ("names",), files=("names",)),
-    "terminology": _Kind(parse_terminology, ("system",), files=("terminology",)),
-    "ages": _Kind(parse_ages, ("on", "top"), has_levels=True),
+_PARSERS: Mapping[str, Callable[[Mapping[str, object], str], tuple[Builder | None, Problems]]] = {
+    "intervals": parse_intervals,
+    "dates": parse_dates,
+    "prefix": parse_prefix,
+    "groups": parse_groups,
+    "flat": parse_flat,
+    "icd10": with_names(parse_icd10),
+    "atc": with_names(parse_atc),
+    "terminology": parse_terminology,
+    "ages": parse_ages,
 }
 
 
@@ -318,22 +309,18 @@ def parse_builder(
     (None, [('depth', 'unknown key; choose from flat')])
     """
     names = [name for name in BUILDERS if name in spec]
-    if LEAVES in spec and any(BUILDERS[name].has_levels for name in names):
+    if LEAVES in spec and any(LEAVES in BUILDERS[name].keys for name in names):
         return _without_leaves(spec, value_type, folder)
-    allowed = [key for name in names or BUILDERS for key in (name, *BUILDERS[name].options)]
+    allowed = [key for name in names or BUILDERS for key in BUILDERS[name].keys]
     problems = [(key, f"unknown key; choose from {', '.join(allowed)}") for key in spec if key not in allowed]
     if len(names) != 1:
         problems.append((", ".join(names), f"must be exactly one of {', '.join(BUILDERS)}"))
     builder = None
     for name in names:
         placed = with_files(spec, lambda file: os.path.join(folder or "", file))  # noqa: PTH118
-        builder, found = BUILDERS[name].parse(placed if isinstance(placed, Mapping) else spec, value_type)
+        builder, found = _PARSERS[name](placed if isinstance(placed, Mapping) else spec, value_type)
         problems += found
     return (None, problems) if problems else (builder, [])
-
-
-LEAVES = "leaves"
-"""The key that says whether values themselves may be published, or the levels of the builder alone."""
 
 
 def _without_leaves(

@@ -15,12 +15,13 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
+from treeanon.builders import BUILDERS
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.ordering import tree_of_ways
 
 Problems = list[tuple[str, str]]
-VERSIONS = ("who", "cm")
+VERSIONS = BUILDERS["icd10"].parameters[0].choices
 _CATEGORY = {"who": "[A-Z][0-9]{2}", "cm": "[A-Z][0-9][0-9AB]"}
 _BELOW = r"(?:\.-|(?:\.?[0-9A-Z]{1,4})?[+*!]?)"
 _ICD10 = {

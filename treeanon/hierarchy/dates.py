@@ -16,13 +16,14 @@ from itertools import compress
 import numpy as np
 from numpy.typing import NDArray
 
+from treeanon.builders import BUILDERS
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.links import Nodes
 from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.numbers import RARE, by_shape, digits
 
 Days = NDArray[np.int64]
-LEVELS = ("day", "week", "month", "quarter", "year", "decade", "century")
+LEVELS = BUILDERS["dates"].parameters[0].choices
 _ZONE = r"(?: ?(?:Z|[+-][0-9]{2}(?::?[0-9]{2})?))?"
 _TIME = r"[0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2}(?:[.,][0-9]{1,12})?)?)?" + _ZONE
 _DAY = re.compile(rf"([0-9]{{4}})-([0-9]{{2}})-([0-9]{{2}})(?:[T ]{_TIME})?")

@@ -1,7 +1,7 @@
-"""The JSON Schema of schemas, for editors; its list of formats comes from the table of formats.
+"""The JSON Schema of schemas, for editors; formats, profiles and builders come from their tables.
 
-After a change of that table, `python -m treeanon.schema.json_schema schemas/treeanon.schema.json` writes the file anew;
-with plugins installed it gives a JSON Schema that knows their formats too.
+After a change of such a table, `python -m treeanon.schema.json_schema schemas/treeanon.schema.json` writes the file
+anew; with plugins installed it gives a JSON Schema that knows their formats too.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from treeanon.builders import BUILDERS, BuilderSpec
 from treeanon.formats import FORMATS, Format
+from treeanon.parameters import Parameter
 from treeanon.profiles import PROFILES
 
 Rules = dict[str, Any]
@@ -40,7 +42,55 @@ def with_formats(rules: Rules) -> Rules:
     _of_input(made)["enum"] = _names(lambda form: not form.is_relational and not form.names_classes)
     rows, _ = made["allOf"]
     _of_input(rows)["enum"] = _names(lambda form: form.is_rows)
+    made["$defs"] |= {name: _builder_rules(builder) for name, builder in BUILDERS.items()}
+    kinds = [{"$ref": f"#/$defs/{name}"} for name in ("hierarchy_file", *BUILDERS)]
+    made["$defs"]["class"]["properties"]["hierarchy"]["oneOf"] = kinds
     return made
+
+
+def _builder_rules(builder: BuilderSpec) -> Rules:
+    """Return the rules for the inline table of a builder."""
+    # Editors complete the own key first; what else is required is said when that is there.
+    more = [one.name for one in builder.parameters[1:] if one.required]
+    return {
+        "title": builder.title,
+        "description": builder.help,
+        "type": "object",
+        "properties": {one.name: _parameter_rules(one) for one in builder.parameters},
+        "required": [builder.name],
+        **({"dependentRequired": {builder.name: more}} if more else {}),
+        "additionalProperties": False,
+    }
+
+
+def _parameter_rules(one: Parameter) -> Rules:
+    """Return the rules for the value of a parameter."""
+    rules: Rules = {"title": one.title, "description": one.help}
+    bounds = {"minimum": one.minimum, "maximum": one.maximum}
+    within = {name: int(bound) for name, bound in bounds.items() if bound is not None}
+    text: Rules = {"type": "string", "minLength": 1}
+    kinds: dict[str, Callable[[], Rules]] = {
+        "number": lambda: {"type": "number"},
+        "int": lambda: {"type": "integer", **within},
+        "numbers": lambda: _list({"type": "number", "exclusiveMinimum": 0}),
+        "ints": lambda: _list({"type": "integer", **within}) | {"uniqueItems": True},
+        "names": lambda: _list({"enum": list(one.choices)}) | {"uniqueItems": True},
+        "choice": lambda: {"enum": [True, *one.choices] if one.required else list(one.choices)},
+        "flag": lambda: {"const": True} if one.required else {"type": "boolean", "default": one.default},
+        "files": lambda: _list(text) | {"type": ["string", "array"], "minLength": 1},
+        "day": lambda: {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"},
+    }
+    examples = {} if one.example is None else {"examples": _examples(one)}
+    return {**rules, **kinds.get(one.kind, lambda: text)(), **examples}
+
+
+def _list(items: Rules) -> Rules:
+    return {"type": "array", "items": items, "minItems": 1}
+
+
+def _examples(one: Parameter) -> list[Any]:
+    """Return the values that are examples: of files each for itself."""
+    return list(one.example) if one.kind == "files" and isinstance(one.example, list) else [one.example]
 
 
 def _of_input(rule: Rules) -> Rules:
