@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from tests.support import profiles as profiles
-from tests.support.paths import ROOT
 
 # Some hundred tests start the command in a process of its own. What its modules compile to is kept for the next one,
 # even on machines that are set to write no bytecode.
@@ -33,25 +35,50 @@ LONGEST = (
 Trees beside tables: where no kernel is compiled yet, two workers compile different ones and keep them for the rest.
 """
 
-SPREAD = "tests/cli"
-"""Its tests need everything anyhow: each file may run anywhere."""
+WHOLE = ("tests/spark",)
+"""Packages of which one worker runs all: there is one Spark, and not one for every worker."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a package in one worker: it compiles and keeps the kernels of that package alone.
+    """Sort what takes longest to the beginning."""
+    items.sort(key=lambda item: _place(item.nodeid))
 
-    So there is also one Spark, and not one for every worker.
+
+def _place(test: str) -> int:
+    return next((place for place, start in enumerate(LONGEST) if test.startswith(f"{start}/")), len(LONGEST))
+
+
+class ByPackage(LoadScopeScheduling):
+    """Run a file in one worker, and the files of a package in the same one as long as there are packages for all.
+
+    So each worker compiles the kernels of its packages alone and loads what they need, and fixtures of a module are made
+    once. At the end workers share what is left of a package. (Groups of xdist 3.8 are silently none under pytest 9.2.)
     """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item.path.relative_to(ROOT))))
-    items.sort(key=lambda item: _place(item.path.relative_to(ROOT).as_posix()))
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return next((package for package in WHOLE if file.startswith(f"{package}/")), file)
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        self.workqueue.move_to_end(self._best_for(node), last=False)
+        super()._assign_work_unit(node)
+
+    def _best_for(self, node: WorkerController) -> str:
+        """Return a file of the package of the node's last one, else of one that no node has begun, else any."""
+        last = {each: _package(next(reversed(units))) for each, units in self.assigned_work.items() if units}
+        others = {package for each, package in last.items() if each is not node}
+
+        def rank(file: str) -> int:
+            package = _package(file)
+            return 0 if package == last.get(node) else 2 if package in others else 1
+
+        return min(self.workqueue, key=rank)
 
 
-def _group(path: Path) -> str:
-    if path.is_relative_to(SPREAD) or len(path.parts) < 3:
-        return path.as_posix()
-    return path.parent.as_posix()
+def _package(file: str) -> str:
+    return file.rpartition("/")[0]
 
 
-def _place(path: str) -> int:
-    return next((place for place, start in enumerate(LONGEST) if path.startswith(f"{start}/")), len(LONGEST))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByPackage:
+    return ByPackage(config, log)

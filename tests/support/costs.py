@@ -1,14 +1,16 @@
-"""What each test costs: seconds of CPU, its children's too, seconds of compiling kernels, and growth of memory.
+"""What each test costs: seconds of CPU, its children's too, seconds of compiling kernels, and memory.
 
     python -m pytest -n 0 -p tests.support.costs --costs=build/costs.tsv tests/io
     python -m tests.support.costs build/costs.tsv
 
 No wall clock: CPU seconds hardly depend on what else the machine does. Every process of a parallel run adds its lines
-to the same file. The second command prints the sums of packages and files, and the dearest tests.
+to the same file. The second command prints the sums of packages and files, the most that each process held at the end
+of a test, and the dearest tests.
 """
 
 from __future__ import annotations
 
+import os
 import resource
 import sys
 import time
@@ -77,7 +79,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     result = yield
     own_after, children_after = _cpu()
     costs = (own_after - own, children_after - children, compiling.seconds - compiled)
-    line = [f"{each:.3f}" for each in costs] + [str(compiling.count - count), f"{_memory() - memory:.0f}", item.nodeid]
+    held = _memory()
+    line = [f"{each:.3f}" for each in costs] + [str(compiling.count - count), f"{held - memory:.0f}", f"{held:.0f}"]
+    line += [os.environ.get("PYTEST_XDIST_WORKER", "alone"), item.nodeid]
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("a") as file:
         file.write("\t".join(line) + "\n")
@@ -85,9 +89,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 def main() -> None:
-    """Print the sums of packages and files, and the dearest tests."""
-    lines = [line.split("\t", 5) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
-    tests = [(*(float(number) for number in numbers), test) for *numbers, test in lines]
+    """Print the sums of packages and files, what processes held, and the dearest tests."""
+    lines = [line.split("\t", 7) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
+    tests = [(*(float(number) for number in numbers), test) for *numbers, _, test in lines]
     own, children, compiled, kernels = (sum(test[i] for test in tests) for i in range(4))
     print(f"{len(tests)} tests: {own + children:.0f} s of CPU, {children:.0f} of these in children")
     print(f"{compiled:.0f} s for {kernels:.0f} kernels")
@@ -96,8 +100,10 @@ def main() -> None:
         for own, children, *_, test in tests:
             sums["/".join(test.partition("::")[0].split("/")[:depth])] += own + children
         print("\n" + "\n".join(f"{seconds:8.1f}  {place}" for place, seconds in sums.most_common(60)))
+    for process in sorted({line[6] for line in lines}):
+        print(f"{process} held {max(float(line[5]) for line in lines if line[6] == process):.0f} MB")
     print("\n     CPU  children  compiling  MB")
-    for own, children, compiled, _, megabytes, test in sorted(tests, key=lambda test: -test[0] - test[1])[:MOST]:
+    for own, children, compiled, _, megabytes, _, test in sorted(tests, key=lambda test: -test[0] - test[1])[:MOST]:
         print(f"{own + children:8.1f}  {children:8.1f}  {compiled:9.1f}  {megabytes:3.0f}  {test}")
 
 
