@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 import pytest
 from xdist.remote import Producer
@@ -51,8 +50,9 @@ def _place(test: str) -> int:
 class ByPackage(LoadScopeScheduling):
     """Run a file in one worker, and the files of a package in the same one as long as there are packages for all.
 
-    So each worker compiles the kernels of its packages alone and loads what they need, and fixtures of a module are made
-    once. At the end workers share what is left of a package. (Groups of xdist 3.8 are silently none under pytest 9.2.)
+    So each worker compiles the kernels of its packages alone and loads what they need, and fixtures of a module are
+    made once. At the end workers share what is left of a package. (Groups of xdist 3.8 are silently none under
+    pytest 9.2.)
     """
 
     def _split_scope(self, nodeid: str) -> str:
