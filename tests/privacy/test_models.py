@@ -172,11 +172,14 @@ def test_unions_keep_what_is_monotone(
     coarse = merged(groups, numbers)
     for model in all_models(k, p, c, share):
         assert model.is_monotone
-        before, after = model.holds(groups), model.holds(coarse)
+        before, (after, lost) = model.holds(groups), limits.judged(model, coarse)
+        assert after.tolist() == model.holds(coarse).tolist() and not lost[after].any()
         for union in range(len(coarse)):
             parts = before[numbers == union]
             asked = parts.any() if model.holds_when_grown else parts.all()
             assert after[union] or not asked, model.name
+            # Whoever is in a part that fails has to go: at least so many as the union is said to lose.
+            assert lost[union] <= groups.sizes[numbers == union][~parts].sum(), model.name
 
 
 def test_random_unions_do_hold_something() -> None:
@@ -194,6 +197,8 @@ def test_random_unions_do_hold_something() -> None:
         TCloseness(0.1, "hierarchical"),
     ]:
         assert 5 <= model.holds(groups).sum() <= 55, model.name
+        if model.limits.share < 1 or isinstance(model, TCloseness):
+            assert limits.judged(model, groups)[1].max() > 1, model.name
         holding = groups_from(TREES[0], [row for row, ok in zip(rows, model.holds(groups), strict=True) if ok])
         pairs = merged(holding, np.arange(len(holding)) // 2)
         if not isinstance(model, TCloseness):  # the whole is another one there

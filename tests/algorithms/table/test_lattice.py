@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,7 +15,15 @@ from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.table.rollup import Rollup
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
-from treeanon.privacy.models import DistinctDiversity, KAnonymity
+from treeanon.privacy.models import (
+    AlphaKAnonymity,
+    BetaLikeness,
+    DistinctDiversity,
+    EntropyDiversity,
+    FrequencyDiversity,
+    KAnonymity,
+    TCloseness,
+)
 from treeanon.table import Table
 from treeanon.verifier.table import check
 
@@ -44,6 +53,53 @@ def counts(rnd: Random) -> None:
 
 
 test_counts, test_counts_thoroughly = properties(counts, 100, 2000)
+
+
+MODELS = (
+    TCloseness(0.2),
+    TCloseness(0.4, "ordered", joined=True),
+    TCloseness(0.3, "hierarchical"),
+    FrequencyDiversity(1.5, joined=True),
+    EntropyDiversity(1.5),
+    AlphaKAnonymity(0.7, 2),
+    BetaLikeness(1),
+    DistinctDiversity(2, joined=True),
+)
+
+
+def cells(rnd: Random) -> None:
+    """Cells that are rolled up say what those of the tuples do, and nothing below what cannot hold does."""
+    problem, world = random_problem(rnd)
+    if not problem.table.sensitive:
+        return
+    problem = replace(problem, models=(rnd.choice(MODELS), rnd.choice(MODELS), KAnonymity(rnd.randint(1, 3))))
+    lattice, vectors = Lattice(problem), list(world.vectors())
+    rnd.shuffle(vectors)
+    lost = {}
+    for vector in vectors:
+        hopeful, (_, number, holds) = lattice.may_hold(vector), lattice.groups(vector)
+        lost[vector] = lattice.checker.lost(lattice.tuples, number, holds)
+        if lost[vector] <= problem.max_suppressed:
+            found = lattice.evaluate(vector, rnd.randint(0, len(vector)))
+            assert hopeful and (found.suppressed, found.groups) == (lost[vector], holds.sum())
+    for vector in vectors:
+        if not lattice.may_hold(vector):
+            below = [v for v in vectors if all(a <= b for a, b in zip(v, vector, strict=True))]
+            assert min(lost[v] for v in below) > problem.max_suppressed
+
+
+test_cells, test_cells_thoroughly = properties(cells, 100, 2000)
+
+
+def test_what_cannot_hold_is_seen_from_far_above() -> None:
+    """Of each group two in three persons would have to go before 0.2-closeness holds."""
+    letters, values = Hierarchy.flat("abcd"), Hierarchy.flat("xyzw")
+    rows = [(q, s) for q, s in zip("abcd", "xyzw", strict=True) for _ in range(20)]
+    columns = {"q": ([q for q, _ in rows], letters), "s": ([s for _, s in rows], values)}
+    table = Table.of_texts(columns, roles={"s": "sensitive"})
+    lattice = Lattice(Problem(table, (TCloseness(0.2), KAnonymity(2)), 40))
+    assert not lattice.is_monotone and lattice.bound((0,)) == 0
+    assert lattice.may_hold((1,)) and not lattice.may_hold((0,))
 
 
 def tags(rnd: Random) -> None:

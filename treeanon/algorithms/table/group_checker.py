@@ -7,7 +7,7 @@ Rows are looked at once: for the distinct quasi-identifiers of a table and what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -17,7 +17,7 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
-from treeanon.privacy.models.model import Model, is_joined
+from treeanon.privacy.models.model import Model, is_joined, judged
 from treeanon.privacy.models.whole import refuse_whole
 from treeanon.table import Column, Groups, Histogram, Table
 from treeanon.table.controls import allowed_levels
@@ -25,6 +25,8 @@ from treeanon.table.histograms import groups_of, whole_of
 from treeanon.table.members import members_of, persons_of
 
 _WORD = 63
+
+Counted = Callable[[int, Flags], tuple[Groups, Ints]]
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,12 @@ class GroupChecker:
         self._by_column: list[list[Model]] = [
             [model for model, columns in looks_at if column in columns] for column in self.columns
         ]
+        self.asked = [
+            (at, joined, tuple(model for model in models if is_joined(model) == joined))
+            for at, models in enumerate(self._by_column)
+            for joined in (False, True)
+        ]
+        self.asked = [one for one in self.asked if one[2]]
         self.least = self._least_size(problem.table.persons)
 
     def _least_size(self, persons: int) -> int | None:
@@ -201,18 +209,40 @@ class GroupChecker:
 
     def holds(self, tuples: Tuples, rows: Longs, number: Ints) -> Flags:
         """Return whether each group satisfies all models; `number` has the group of every tuple, `rows` their rows."""
-        sizes = self.sizes(tuples, rows, number)
-        if self.least is not None:
-            holds = sizes >= self.least
-        else:
-            holds = np.ones(len(rows), np.bool_)
-            for model in self._by_size:
-                holds &= model.holds(Groups(sizes))
-        for cells, models in zip(tuples.cells, self._by_column, strict=True):
-            for joined in (False, True):
-                if own := [model for model in models if is_joined(model) == joined]:
-                    _check_column(cells, own, number, holds, joined=joined)
+        holds = self.holds_by_size(self.sizes(tuples, rows, number))
+        for at, joined, models in self.asked:
+            groups, above = _of_cells(tuples.cells[at], number, holds, joined=joined)
+            for model in models:
+                holds[above[~model.holds(groups)]] = False
         return holds
+
+    def holds_by_size(self, sizes: Longs) -> Flags:
+        """Return whether each group satisfies the models that look at no sensitive column."""
+        if self.least is not None:
+            return np.asarray(sizes >= self.least, np.bool_)
+        holds = np.ones(len(sizes), np.bool_)
+        for model in self._by_size:
+            holds &= model.holds(Groups(sizes))
+        return holds
+
+    def judge(self, sizes: Longs, counted: Counted) -> tuple[Flags, Longs]:
+        """Return whether each group satisfies all models, and how many of its persons no division of it can keep.
+
+        For tables of one row a person. `counted` gives, for a number of `asked` and the groups that have not failed
+        yet, the histograms of these groups or of their parts, and of each the group. A group in which fewer can be kept
+        than a group must have keeps nobody.
+        """
+        holds = self.holds_by_size(sizes)
+        out = np.zeros(len(sizes), np.int64)
+        for which, (_, _, models) in enumerate(self.asked):
+            groups, above = counted(which, holds)
+            least = np.zeros(len(groups), np.int64)
+            for model in models:
+                fine, lost = judged(model, groups)
+                holds[above[~fine]] = False
+                least = np.maximum(least, lost)
+            out = np.maximum(out, np.bincount(above, least, len(sizes)).astype(np.int64))
+        return holds, out if self.least is None else np.where(sizes - out < self.least, sizes, out)
 
     def sizes(self, tuples: Tuples, rows: Longs, number: Ints) -> Longs:
         """Return the number of persons of each group."""
@@ -239,12 +269,12 @@ class GroupChecker:
         return int(tuples.rows[~holds[number]].sum())
 
 
-def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags, *, joined: bool) -> None:
-    """Take back `holds` of the groups in which a model fails for one sensitive column.
+def _of_cells(cells: Cells, number: Ints, holds: Flags, *, joined: bool) -> tuple[Groups, Ints]:
+    """Return the groups that hold so far, with the histogram of one sensitive column; and the number of each.
 
     With `joined` the other sensitive columns are joined to the quasi-identifier (V. Ciriani et al., "k-anonymity",
-    2007, Section 5): a group is published if all of the parts that they divide it into satisfy the models. What has
-    failed already is not looked at again.
+    2007, Section 5): a group is published if all of the parts that they divide it into satisfy the models, so these are
+    returned instead. What has failed already is not looked at again.
     """
     group = number[cells.tuple_of]
     parts, above = len(holds), np.arange(len(holds), dtype=np.int32)
@@ -255,14 +285,19 @@ def _check_column(cells: Cells, models: list[Model], number: Ints, holds: Flags,
         parts, above = len(first), group[first]
     part = np.where(holds[group], part, np.int32(-1)).astype(np.int32)
     starts, values, counts, sizes = histogram(part, parts, cells.value, cells.counts, cells.person)
-    counted = np.flatnonzero(np.diff(starts) > 0)
     if cells.person.size:
         sizes = _sizes_of_parts(part, parts, cells)
-    starts = np.append(starts[:-1][counted], starts[-1])
+    return counted_groups(cells, starts, values, counts, sizes, above)
+
+
+def counted_groups(
+    cells: Cells, starts: Longs, values: Ints, counts: Longs, sizes: Longs, above: Ints
+) -> tuple[Groups, Ints]:
+    """Return the groups of which anything has been counted, and the entries of `above` for them."""
+    counted = np.flatnonzero(starts[1:] > starts[:-1])
+    starts = np.append(starts[counted], starts[-1])
     whole = Histogram(cells.column.name, starts, values, counts, cells.whole, cells.column.hierarchy)
-    groups = Groups(sizes[counted], (whole,))
-    for model in models:
-        holds[above[counted[~model.holds(groups)]]] = False
+    return Groups(sizes[counted], (whole,)), above[counted]
 
 
 def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:

@@ -60,12 +60,12 @@ def _satisfied(lattice: Lattice, subset: Subset, smaller: Mapping[Subset, Marks]
         candidates &= np.expand_dims(smaller[subset[:i] + subset[i + 1 :]], i)
     satisfied = np.zeros(shape, np.bool_)
     levels = np.argwhere(candidates)
-    is_whole, limit = len(subset) == len(lattice.top), lattice.problem.max_suppressed
+    is_whole = len(subset) == len(lattice.top)
     for node in levels[np.argsort(levels.sum(1), kind="stable")].tolist():
         if satisfied[tuple(node)]:
             continue
         vector = _vector(lattice, subset, node)
-        if lattice.satisfies(vector) if is_whole else lattice.bound(vector) <= limit:
+        if lattice.satisfies(vector) if is_whole else lattice.may_hold(vector):
             if lattice.is_monotone or not is_whole:
                 satisfied[tuple(slice(level, None) for level in node)] = True
             else:

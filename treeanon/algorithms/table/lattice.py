@@ -20,7 +20,7 @@ import numpy.typing as npt
 from treeanon.algorithms.table.group_checker import GroupChecker, RowGroupChecker, Tuples
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import scattered
-from treeanon.algorithms.table.rollup import RolledUp, Rollup, Vector
+from treeanon.algorithms.table.rollup import RolledCells, RolledUp, Rollup, Vector
 from treeanon.algorithms.table.whole_checker import split_models
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
@@ -49,7 +49,8 @@ class Lattice:
 
     `is_monotone` says whether no vector suppresses more than those below it. Groups of few persons can only grow, but a
     model such as t-closeness does not hold for any group that contains one for which it holds: a group that fails can
-    spoil another when they are joined. Then only what sizes suppress bounds what lies below.
+    spoil another when they are joined. Then what lies below is bounded by what sizes suppress, and by how many persons
+    have to leave a group that fails, however it is divided (`may_hold`).
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> from treeanon.table import Table
@@ -68,6 +69,13 @@ class Lattice:
         self.checker = GroupChecker(alone)
         self.tuples = Tuples.of(problem.table, self.checker.columns)
         self.rollup = Rollup(self.tuples)
+        self._one_row_each = not len(self.tuples.pair_tuple)
+        # Where somebody has several rows or values, counts of groups that come together do not add up.
+        self._adds_up = self._one_row_each and not any(cells.person.size for cells in self.tuples.cells)
+        self._cells = [
+            RolledCells(self.tuples, self.tuples.cells[at], joined=joined)
+            for at, joined, _ in (self.checker.asked if self._adds_up else ())
+        ]
         self.heights: Vector = self.rollup.heights
         self.lowest: Vector = tuple(levels_of(column)[0] for column in problem.table.quasi)
         self.full_heights: Vector = tuple(column.hierarchy.height for column in problem.table.quasi)
@@ -78,6 +86,7 @@ class Lattice:
         self.is_monotone = self.checker.is_monotone(self.tuples) and (self.whole is None or self.whole.is_monotone)
         self._seen: dict[Vector, Evaluation] = {}
         self._bounds: dict[Vector, int] = {}
+        self._hopeless: set[Vector] = set()
         self._looks = 0
 
     @property
@@ -140,17 +149,19 @@ class Lattice:
         return found
 
     def _evaluate(self, vector: Vector, fixed: int | None) -> Evaluation:
-        checker, tuples = self.checker, self.tuples
-        if checker.least is not None and not len(tuples.pair_tuple):
-            lost, published = self.rollup.probe(vector, checker.least, fixed)
+        checker, least = self.checker, self.checker.least
+        if least is not None and self._one_row_each:
+            lost, published = self.rollup.probe(vector, least, fixed)
             if self.sizes_decide or lost > self.problem.max_suppressed:
                 # What sizes alone suppress is no more than what all models do, and enough to say no.
                 return Evaluation(lost, published)
+        if self._adds_up:
+            return self._judge(vector, fixed)
         _, number, holds = self.groups(vector)
-        return Evaluation(checker.lost(tuples, number, holds), int(holds.sum()))
+        return Evaluation(checker.lost(self.tuples, number, holds), int(np.count_nonzero(holds)))
 
     def bound(self, vector: Vector, fixed: int | None = None) -> int:
-        """Return what this vector and every one below it suppress at least."""
+        """Return what this vector and every one below it suppress at least, by sizes alone if groups can lose."""
         if self.is_monotone:
             return self.evaluate(vector, fixed).suppressed
         if self.checker.least is None:
@@ -162,11 +173,31 @@ class Lattice:
         return found
 
     def _lost_by_size(self, vector: Vector, least: int, fixed: int | None) -> int:
-        tuples = self.tuples
-        if not len(tuples.pair_tuple):
+        if self._one_row_each:
             return self.rollup.probe(vector, least, fixed)[0]
         rolled, number = self.rollup.numbered(vector)
-        return self.checker.lost(tuples, number, self.checker.sizes(tuples, rolled.rows, number) >= least)
+        sizes = self.checker.sizes(self.tuples, rolled.rows, number)
+        return self.checker.lost(self.tuples, number, sizes >= least)
+
+    def may_hold(self, vector: Vector, fixed: int | None = None) -> bool:
+        """Return whether this vector or one below it may suppress no more than is allowed."""
+        if self.bound(vector, fixed) > self.problem.max_suppressed:
+            return False
+        if not self.is_monotone and self._adds_up:
+            self.evaluate(vector, fixed)
+        return vector not in self._hopeless
+
+    def _judge(self, vector: Vector, fixed: int | None) -> Evaluation:
+        """Evaluate a vector by what has been counted for those below it, and note whether none of these can hold."""
+        rolled = self.rollup.rolled(vector, fixed)
+        holds, out = self.checker.judge(
+            rolled.rows, lambda which, holds: self._cells[which].groups(rolled, holds, fixed)
+        )
+        if out.sum() > self.problem.max_suppressed:
+            self._hopeless.add(vector)
+        if self.whole is not None:
+            holds = self.whole.published(rolled, rolled.rows, holds)
+        return Evaluation(int(rolled.rows[~holds].sum()), int(np.count_nonzero(holds)))
 
     def groups(self, vector: Vector) -> tuple[RolledUp, Ints, Flags]:
         """Return the groups of a vector, the group of each tuple, and whether each satisfies all models."""
@@ -181,7 +212,7 @@ class Lattice:
         tags, limit = self._tags, self.problem.max_suppressed
         if tags is not None and tags[vector]:
             return bool(tags[vector] > 0)
-        if self.bound(vector) > limit:
+        if not self.may_hold(vector):
             if tags is not None:
                 tags[tuple(slice(0, level + 1) for level in vector)] = -1
             return False

@@ -86,7 +86,7 @@ class _Search:
             for level in range(self._highest(place, cost, 0.0), -1, -1):
                 levels[column] = level
                 if cost + self.costs[column][level] <= self.loss + _EPSILON:
-                    if self.lattice.bound(tuple(levels)) > self.limit:
+                    if not self.lattice.may_hold(tuple(levels)):
                         break
                     self._offer(tuple(levels))
             levels[column] = 0
@@ -108,18 +108,22 @@ class _Search:
 
     def _may_hold(self, levels: list[int], place: int, cost: float) -> bool:
         """Return whether a better vector can have the first columns at these levels."""
-        lost = self._bound(levels, place, cost, _EPSILON)
-        if lost <= self.limit and lost >= self.suppressed:
+        top = self._highest_of_all(levels, place, cost, _EPSILON)
+        if top is None or (lost := self.lattice.bound(top, place)) > self.limit:
+            return False
+        if lost >= self.suppressed:
             # As good as the best in loss would not be enough.
-            lost = self._bound(levels, place, cost, -_EPSILON)
-        return lost <= self.limit
+            below = self._highest_of_all(levels, place, cost, -_EPSILON)
+            if below is None or self.lattice.bound(below, place) > self.limit:
+                return False
+        return self.lattice.may_hold(top, place)
 
-    def _bound(self, levels: list[int], place: int, cost: float, margin: float) -> float:
-        """Return what is suppressed where every other column is as high as it alone could be."""
+    def _highest_of_all(self, levels: list[int], place: int, cost: float, margin: float) -> Vector | None:
+        """Return the vector in which every other column is as high as it alone could be; None if one cannot be."""
         order, top = self.lattice.order, list(levels)
         for i in range(place, len(order)):
             others = self.rest[place] - self.costs[order[i]][0]
             top[order[i]] = self._highest(i, cost, others, margin)
             if top[order[i]] < 0:
-                return math.inf
-        return self.lattice.bound(tuple(top), place)
+                return None
+        return tuple(top)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.algorithms.table.group_checker import Tuples
-from treeanon.arrays import Floats, Ints, Longs
-from treeanon.kernels.table.tuples import probe, roll, smallest_below, sum_costs
+from treeanon.algorithms.table.group_checker import Cells, Fields, Tuples, counted_groups
+from treeanon.arrays import Flags, Floats, Ints, Longs
+from treeanon.kernels.table.tuples import add_field, histogram, probe, roll, smallest_below, sum_costs
+from treeanon.table import Groups
 
 Vector = tuple[int, ...]
 
@@ -45,7 +46,7 @@ class Rollup:
         self._keys = np.empty((size + 1, tuples.fields.words), np.int64)
         self._rows = np.empty(size + 1, np.int64)
         # The tuples themselves are the first that is kept, and never dropped.
-        values = [len(np.unique(tuples.fields.unpack(tuples.keys, c))) for c in range(len(self.heights))]
+        values = [np.count_nonzero(np.bincount(tuples.fields.unpack(tuples.keys, c))) for c in range(len(maps))]
         self.order = sorted(range(len(values)), key=lambda c: (-values[c], c))
         self._kept = [RolledUp((0,) * len(maps), tuples.keys, tuples.rows)]
         self._by_vector = {self._kept[0].vector: self._kept[0]}
@@ -61,6 +62,14 @@ class Rollup:
         base = self._staged(vector, len(vector) - 2 if fixed is None else fixed)
         lost, published = probe(*self._step(base, vector), _NONE, least)
         return int(lost), int(published)
+
+    def rolled(self, vector: Vector, fixed: int | None = None) -> RolledUp:
+        """Return the groups of a vector, in arrays that the next call overwrites; `fixed` as in `probe`."""
+        base = self._staged(vector, len(vector) - 2 if fixed is None else fixed)
+        if base.vector == vector:
+            return base
+        found = roll(*self._step(base, vector), _NONE)
+        return RolledUp(vector, self._keys[:found], self._rows[:found])
 
     def stage(self, vector: Vector) -> RolledUp:
         """Return the groups of a vector, which then serve those above it."""
@@ -142,3 +151,53 @@ class Rollup:
             self._sizes[at] = len(rolled.rows)
         self._by_vector = {one.vector: one for one in self._kept}
         self._used = sum(one.keys.nbytes + one.rows.nbytes for one in self._kept[1:])
+
+
+class RolledCells:
+    """What the groups of vectors hold of a sensitive column, rolled up as their rows are: for one row a person.
+
+    A cell is a tuple with a value, and with those of the other sensitive columns if these are `joined`. Cells come in
+    ascending order of values and stay so, as those of equal values are put together where the first of them was.
+    """
+
+    def __init__(self, tuples: Tuples, cells: Cells, *, joined: bool, memory: int = _MEMORY) -> None:
+        self._cells = cells
+        sizes = [len(column.hierarchy) + 1 for column in tuples.columns]
+        combos = [cells.combos] if joined and cells.combos > 1 else []
+        fields = Fields.of([*sizes, *combos, len(cells.whole)])
+        keys = np.zeros((len(cells.value), fields.words), np.int64)
+        keys[:, : tuples.fields.words] = tuples.keys[cells.tuple_of]
+        for codes, (word, shift, _) in zip(
+            [cells.combo, cells.value][-1 - len(combos) :], fields.places[len(sizes) :].tolist(), strict=True
+        ):
+            add_field(keys, codes, 0, word, shift)
+        self.rollup = Rollup(replace(tuples, fields=fields, keys=keys, rows=cells.counts), memory)
+        self._fields, self._combos = fields, len(combos)
+        self._nothing = np.zeros(max(cells.combos, len(cells.whole)), np.int64)
+
+    def groups(self, rolled: RolledUp, holds: Flags, fixed: int | None = None) -> tuple[Groups, Ints]:
+        """Return those groups of a vector that hold, or their parts, with their histograms; and the group of each."""
+        cells = self.rollup.rolled(rolled.vector, fixed)
+        keys, number = cells.keys, np.arange(len(rolled.keys), dtype=np.int32)
+        value = self._fields.unpack(keys, len(self._fields.places) - 1)
+        known = np.zeros((len(rolled.keys), self._fields.words), np.int64)
+        known[:, : rolled.keys.shape[1]] = rolled.keys
+        if self._combos:
+            keys, of = self._without(keys[:0], keys, -1)
+            _, number = self._without(known, keys, -2)
+        else:
+            _, of = self._without(known, keys, -1)
+        part = np.where(holds[number[of]], of, np.int32(-1))
+        starts, values, counts, sizes = histogram(part, len(number), value, cells.rows, _NONE)
+        return counted_groups(self._cells, starts, values, counts, sizes, number)
+
+    def _without(self, first: Longs, keys: Longs, field: int) -> tuple[Longs, Ints]:
+        """Return the distinct keys without a field, those in `first` as they are there; and which each key becomes."""
+        word, shift, mask = self._fields.places[field].tolist()
+        both = np.concatenate([first, keys])
+        number = np.empty(len(both), np.int32)
+        table = np.empty(max(16, 4 * len(both)), np.int32)
+        out, rows = np.empty_like(both), np.empty(len(both), np.int64)
+        change = np.array([[word, shift, mask, 0]], np.int64)
+        found = roll(both, np.zeros(len(both), np.int64), change, self._nothing, table, out, rows, number)
+        return out[:found], number[len(first) :]

@@ -9,11 +9,12 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol, Self
 
 import numpy as np
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Floats, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Column, Groups, Histogram
@@ -213,9 +214,37 @@ class SensitiveModel(BaseModel):
             flags &= self._holds_in(groups.sizes, histogram)
         return flags
 
+    def judge(self, sizes: Longs, histogram: Histogram) -> tuple[Flags, Longs]:
+        """Return, for each group, whether one column satisfies the model, and how many persons must go at least.
+
+        However a group is divided, those whose parts satisfy a monotone model satisfy it together: so many of the
+        others there are at least as have to be taken out of the group before it does. Everybody has one row.
+        """
+        flags = self._holds_in(sizes, histogram)
+        if self.holds_when_grown:
+            # No part of a group that fails satisfies the model.
+            return flags, np.where(flags, 0, sizes)
+        if not self.is_monotone:
+            return flags, np.zeros(len(flags), np.int64)
+        return flags, at_least(self._excess(sizes, histogram), flags)
+
+    def _excess(self, sizes: Longs, histogram: Histogram) -> Floats:
+        """Return, for each group, a number of persons that is not above what has to be taken out of it."""
+        share = self.limits.share
+        if share == 1:
+            return np.zeros(len(sizes))
+        return (most_in(histogram, histogram.counts) - float(share) * sizes) / float(1 - share)
+
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
         """Return, for each group, whether one column satisfies the model, from sizes and value counts."""
         raise NotImplementedError
+
+
+def judged(model: Model, groups: Groups) -> tuple[Flags, Longs]:
+    """Return, for groups of one histogram each, what `SensitiveModel.judge` does; of other models nothing is known."""
+    if isinstance(model, SensitiveModel):
+        return model.judge(groups.sizes, groups.sensitive[0])
+    return model.holds(groups), np.zeros(len(groups), np.int64)
 
 
 Number = int | float | Fraction
@@ -252,13 +281,16 @@ def exact(name: str, value: object, least: int = 0, most: int | None = None, *, 
     problem = UsageError(f"{name} must be a number {bounds}")
     if isinstance(value, bool) or not isinstance(value, int | float | Fraction) or not math.isfinite(value):
         raise problem
-    found = Fraction(value)
-    if isinstance(value, float):
-        simple = found.limit_denominator(_SIMPLE)
-        found = simple if float(simple) == value else Fraction(repr(value))
+    found = _simple(value) if isinstance(value, float) else Fraction(value)
     if found < least or (above and found == least) or (most is not None and found > most):
         raise problem
     return found
+
+
+@lru_cache(maxsize=64)
+def _simple(value: float) -> Fraction:
+    simple = Fraction(value).limit_denominator(_SIMPLE)
+    return simple if float(simple) == value else Fraction(repr(value))
 
 
 def at_most(part: Longs, of: Longs, limit: Fraction) -> Flags:
@@ -291,6 +323,15 @@ def refuse_sets(model: Model, column: Column) -> None:
             f"column {column.name!r} holds sets, and a person has every member: {model.name} is for single values;"
             " ask for --diversity frequency or --alpha"
         )
+
+
+def at_least(excess: Floats, flags: Flags) -> Longs:
+    """Return a number of persons for each group that no rounding has made too large; one where a flag is not set.
+
+    >>> at_least(np.array([2.3, 3 + 1e-12, 0.0, 0.0]), np.array([False, False, False, True])).tolist()
+    [3, 3, 1, 0]
+    """
+    return np.maximum(np.ceil(excess * (1 - _NEAR) - _NEAR), ~flags).astype(np.int64)
 
 
 def total_in(histogram: Histogram, what: Longs) -> Longs:

@@ -20,7 +20,7 @@ from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.groups import Numbers, add_over_edges, add_over_gaps
-from treeanon.privacy.models.model import ROOM, Number, SensitiveModel, at_most, exact, shown, total_in
+from treeanon.privacy.models.model import ROOM, Number, SensitiveModel, at_least, at_most, exact, shown, total_in
 from treeanon.table import Column, Histogram
 
 
@@ -122,11 +122,24 @@ class TCloseness(SensitiveModel):
         return self.order == "leaves" or bool((_number_ranks(column.hierarchy)[used] < 0).any())
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
+        return at_most(*self._distance(histogram), exact("t", self.t))
+
+    def _distance(self, histogram: Histogram) -> tuple[Numbers, Numbers]:
         if self.distance == "ordered":
-            far, whole = ordered_distance(histogram, places_in_order(histogram, self.order))
-        else:
-            far, whole = tree_distance(histogram, _steps(histogram.hierarchy, self.distance == "equal"))
-        return at_most(far, whole, exact("t", self.t))
+            return ordered_distance(histogram, places_in_order(histogram, self.order))
+        return tree_distance(histogram, _steps(histogram.hierarchy, self.distance == "equal"))
+
+    def judge(self, sizes: Longs, histogram: Histogram) -> tuple[Flags, Longs]:
+        """Return which groups satisfy it, and how many persons have to be taken out of each at least.
+
+        Convex again: where a share s of a group goes, its distance is no more than (1 - s)·t + s, as none is above 1.
+        """
+        far, whole = self._distance(histogram)
+        t = exact("t", self.t)
+        flags = at_most(far, whole, t)
+        if t == 1:
+            return flags, np.zeros(len(flags), np.int64)
+        return flags, at_least(sizes * (far / whole - float(t)) / float(1 - t), flags)
 
 
 Steps = tuple[tuple[Longs, Longs], ...]
