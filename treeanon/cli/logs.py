@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import click
 
@@ -16,6 +17,24 @@ PROGRESS = LOG.getChild("progress")
 
 SECONDS = 10.0
 """Seconds between these lines."""
+
+
+_IN_LIBRARY = ContextVar("in_library", default=False)
+
+
+@contextmanager
+def as_library() -> Iterator[None]:
+    """Let a command print nothing: it runs for `treeanon.run`, whose caller decides what becomes of the log."""
+    token = _IN_LIBRARY.set(True)
+    try:
+        yield
+    finally:
+        _IN_LIBRARY.reset(token)
+
+
+def is_library() -> bool:
+    """Return whether a command runs for `treeanon.run`."""
+    return _IN_LIBRARY.get()
 
 
 class _Lines(logging.Handler):
@@ -59,6 +78,33 @@ def show_progress() -> Iterator[None]:
         return
     with _shown(PROGRESS):
         yield
+
+
+class _Warnings(_Lines):
+    """Writes warnings, unless the whole log is written and has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logging.Formatter("warning: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not LOG.handlers:
+            super().emit(record)
+
+
+@contextmanager
+def show_warnings(*, quiet: bool) -> Iterator[None]:
+    """Write the warnings of writers to standard error, unless `quiet`; commands in commands do so once."""
+    handler = logging.NullHandler() if quiet else _Warnings()
+    log = LOG.getChild("warnings")
+    if log.handlers or is_library():
+        yield
+        return
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 class LoggedBar(Bar):

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from treeanon.algorithms.algorithm import Algorithm, parse_parameters
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
+from treeanon.cli.logs import show_warnings
 from treeanon.cli.printing import say
 from treeanon.formats import FORMATS
 from treeanon.parameters import Parameter
@@ -57,14 +58,15 @@ class Command(click.Command):
         "Tables": ("as_table", "levels", "styles", "spans", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
-            "report", "audience", "engine", "sample", "on_error", "strict", "objects", "show_values", "seed", "force",
+            "report", "audience", "engine", "sample", "on_error", "strict", "objects", "csv_safe", "show_values",
+            "seed", "force",
         ),
         "General": ("jobs", "quiet", "as_json", "help_all", "help"),
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
         ("models", "round_ranges", *_NAMED, "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
-    ) | {"levels", "styles", "spans", "max_group_loss", "sensitive", "seed", "jobs"}
+    ) | {"csv_safe", "levels", "styles", "spans", "max_group_loss", "sensitive", "seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""
@@ -81,7 +83,8 @@ class Command(click.Command):
                 raise click.UsageError(
                     f"{param.opts[0] if param.opts[0] != param.name else param.metavar}: is empty", ctx
                 )
-        return super().invoke(ctx)
+        with show_warnings(quiet=bool(ctx.params.get("quiet"))):
+            return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in groups, their texts in one column."""

@@ -32,6 +32,7 @@ class Reading(TypedDict):
     show_values: bool
     jobs: int
     objects: Objects | None
+    csv_safe: bool
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +40,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
-        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", "objects")}
+        reading = {
+            name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", "objects", "csv_safe")
+        }
         reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
         return command(*args, reading=reading, **given)
 
@@ -65,6 +68,11 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 metavar="HOW",
                 help="Trees: objects are merged or stay whole, whatever the schema says.",
             ),
+            click.option(
+                "--csv-safe",
+                is_flag=True,
+                help="CSV for spreadsheets: texts that they take as formulas have a ' before.",
+            ),
             click.option("--show-values", is_flag=True, help="Let messages about hierarchies show values of the data."),
             click.option(
                 "--jobs", type=click.IntRange(1), metavar="N", help="Number of processor cores [default: all]."
@@ -79,12 +87,13 @@ def load_schema(path: str, reading: Reading) -> Schema:
     """Return the schema in a file, by which an input is read so."""
     from treeanon.schema import Schema
 
-    return Schema.load(path).with_objects(reading["objects"])
+    found = Schema.load(path).with_objects(reading["objects"])
+    return found.with_csv_safe() if reading["csv_safe"] else found
 
 
 def how_to_read(reading: Reading) -> HowToRead:
     """Return the options of readers."""
-    how: Any = {name: value for name, value in reading.items() if name != "objects"}
+    how: Any = {name: value for name, value in reading.items() if name not in ("objects", "csv_safe")}
     return cast("HowToRead", how)
 
 

@@ -50,8 +50,9 @@ def dump_schema(schema: Schema) -> str:
     tables = ["version = 1\n", "[input]\n" + toml_pairs(_input_items(schema))]
     if schema.input.namespaces:
         tables.append("[input.namespaces]\n" + toml_pairs(iter(schema.input.namespaces.items())))
-    if schema.profile:
-        tables.append("[output]\n" + toml_pairs(iter([("profile", schema.profile)])))
+    output = {"profile": schema.profile, "csv_safe": schema.csv_safe}
+    if any(output.values()):
+        tables.append("[output]\n" + toml_pairs((key, value) for key, value in output.items() if value))
     tables += ["[[file]]\n" + toml_pairs(_file_items(spec)) for spec in schema.files]
     tables += ["[[key]]\n" + toml_pairs(_key_items(key)) for key in schema.file_keys]
     tables += ["[[key]]\n" + toml_pairs(_reference_items(key, slashed=slashed)) for key in schema.references]

@@ -39,7 +39,7 @@ from treeanon.schema.toml_lines import SchemaProblems, find_places
 FILE_KEYS = ("name", "person", "files")
 KEY_KEYS = ("from", "to")
 REFERENCE_KEYS = (*KEY_KEYS, "inside")
-OUTPUT_KEYS = ("profile",)
+OUTPUT_KEYS = ("profile", "csv_safe")
 INPUT_KEYS = (
     "format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects", "shift_days",
 )  # fmt: skip
@@ -90,15 +90,22 @@ class InputReader:
         """Whether rows are objects of their person's record."""
         return self.of_persons or self.of_files
 
-    def read_profile(self, table: Any) -> str:
-        """Return the standard that releases are valid by, if there is one."""
+    def read_output(self, table: Any) -> tuple[str, bool]:
+        """Return the standard that releases are valid by, if there is one, and whether CSV is for spreadsheets."""
         if table is None:
-            return ""
+            return "", False
         if not isinstance(table, dict):
             self.problems.add('must be a table: [output] and in it, for instance, profile = "fhir-r4"', "output")
-            return ""
+            return "", False
         self.problems.unknown_keys(table, OUTPUT_KEYS, "[output]", "output")
-        name, where = table.get("profile"), ("output", "profile")
+        safe = table.get("csv_safe", False)
+        if not isinstance(safe, bool):
+            self.problems.add("must be true or false", "output", "csv_safe")
+        return self.read_profile(table.get("profile")), safe is True
+
+    def read_profile(self, name: Any) -> str:
+        """Return the standard that releases are valid by, if there is one."""
+        where = ("output", "profile")
         if name is None:
             return ""
         if not isinstance(name, str) or name not in PROFILES:

@@ -117,8 +117,9 @@ class _Loader(InputReader):
         classes = tuple(self.read_class(number, table) for number, table in enumerate(self.tables))
         if not isinstance(self.document.get("release", {}), dict):
             self.problems.add('must be a table: [release] and in it, for instance, output = "out.xml"', "release")
-        profile = self.read_profile(self.document.get("output"))
+        profile, csv_safe = self.read_output(self.document.get("output"))
         schema = Schema(spec, classes, self.problems.source, files, keys, references, profile=profile)
+        schema = schema.with_csv_safe() if csv_safe else schema
         if spec.objects_open:
             schema = replace(schema, input=replace(spec, objects=schema.auto_objects))
         return schema

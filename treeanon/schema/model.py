@@ -43,7 +43,8 @@ class ClassSpec:
     """One `[[class]]` of a schema; `facets` are the fields that say the same as its value, by name.
 
     `shift` says that its dates move, all of a person by one secret span. `controls` has what is
-    asked of it as a column of a table.
+    asked of it as a column of a table. `csv_safe`, which all classes of a schema have or none, says that in CSV files
+    its values stand so that no spreadsheet takes them as formulas.
 
     >>> ClassSpec("age").published, ClassSpec("ssn", role="identifier").published
     (True, False)
@@ -61,6 +62,7 @@ class ClassSpec:
     facets: Mapping[str, FieldPath] = field(default_factory=dict)
     shift: Shift = ""
     controls: Controls = field(default_factory=Controls)
+    csv_safe: bool = False
 
     @property
     def pseudonym_kind(self) -> str:
@@ -322,6 +324,15 @@ class Schema(Shown):
         if objects == "whole" and any(spec.under is not None for spec in self.classes):
             raise UsageError("objects = whole: classes of the schema have `under`, which is only for merged trees")
         return replace(self, input=replace(self.input, objects=objects, objects_open=False))
+
+    @property
+    def csv_safe(self) -> bool:
+        """Whether CSV files of a release hold nothing that a spreadsheet takes as a formula."""
+        return any(spec.csv_safe for spec in self.classes)
+
+    def with_csv_safe(self) -> Schema:
+        """Return the schema by which CSV files are written, and read, so that spreadsheets find no formulas in them."""
+        return replace(self, classes=tuple(replace(spec, csv_safe=True) for spec in self.classes))
 
     def _summary(self) -> Summary:
         slashed = self.input.slashed

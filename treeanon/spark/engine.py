@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     Frames = DataFrame | Mapping[str, DataFrame]
 
 
+def refuse_csv_safe(job: Job) -> None:
+    """Refuse to write CSV for spreadsheets."""
+    if job.schema.csv_safe:
+        raise UsageError("--csv-safe ([output] csv_safe = true) is not supported on Spark; leave it out")
+
+
 @dataclass(frozen=True)
 class SparkEngine:
     """Publishes files that Spark can read, and Spark dataframes."""
@@ -46,6 +52,7 @@ class SparkEngine:
         request = request.weighted(job.schema)
         if job.schema.profile:
             raise UsageError(f"[output] profile = {job.schema.profile!r} is not supported on Spark; leave it out")
+        refuse_csv_safe(job)
         job = replace(job, schema=request.fitting(job.schema))
         source = source_form(job)
         form = target_form(job, source)
@@ -70,6 +77,7 @@ class SparkEngine:
         """Anonymize a job's rows as requested; return the release, written as a dataset and checked."""
         from treeanon.spark.table.engine import publish_table
 
+        refuse_csv_safe(job)
         return interruptible(lambda notify: publish_table(job, request, notify), notify)
 
     def publish_frame(self, frame: Frames, schema: Schema, arguments: Mapping[str, Any]) -> DataFrame:

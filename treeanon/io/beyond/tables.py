@@ -13,7 +13,9 @@ import numpy as np
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.facets import with_facets
+from treeanon.formats import TABLE_FILES
 from treeanon.io.beyond.findings import Findings
+from treeanon.io.columns.formulas import shielded
 from treeanon.io.columns.texts import coded
 from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.plan import make_plan
@@ -53,15 +55,23 @@ def look_at_tables(
             return
         valued = make_plan(facet_schema(found_schema)).valued
         known = tables.tables()
+        safe = schema.csv_safe and _is_delimited(tables)
         for table in made:
             if table.name in known:
                 columns = [name for name in valued(table.name) if name in known[table.name].columns]
-                _compare(tables, table.name, columns, table.data, found)
+                _compare(tables, table.name, columns, table.data, found, safe)
         # What was deleted is still there until its page is used again.
         found.add("metadata", getattr(tables, "free", 0))
 
 
-def _compare(tables: TableSource, name: str, columns: list[str], written: pa.Table, found: Findings) -> None:
+def _is_delimited(source: TableSource) -> bool:
+    """Return whether tables are files of CSV or TSV."""
+    return source.files in TABLE_FILES and not TABLE_FILES[source.files].by_column
+
+
+def _compare(
+    tables: TableSource, name: str, columns: list[str], written: pa.Table, found: Findings, safe: bool
+) -> None:
     own = tables.read(name, columns)
     rows = own.num_rows if columns else tables.read(name, list(tables.tables()[name].columns[:1])).num_rows
     if rows != written.num_rows:
@@ -69,13 +79,14 @@ def _compare(tables: TableSource, name: str, columns: list[str], written: pa.Tab
         return
     for column in columns:
         if column in written.column_names:
-            theirs = _texts(written[column])
+            theirs = _texts(written[column], safe)
             found.add("spellings", (_texts(own[column]) - theirs).total())
 
 
-def _texts(column: pa.ChunkedArray) -> Counter[str]:
-    """Return how often each text occurs in a column."""
+def _texts(column: pa.ChunkedArray, safe: bool = False) -> Counter[str]:
+    """Return how often each text occurs in a column, as it is written where spreadsheets are to find no formulas."""
     codes, texts = coded(column)
+    texts = list(map(shielded, texts)) if safe else texts
     counts = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
     return Counter(_counted(texts, counts))
 
@@ -102,9 +113,10 @@ def look_at_rows(
 def look_at_open_rows(file: RowFiles, schema: Schema, table: Table, found: Findings) -> None:
     """Count the same of files that are open."""
     headers = {spec.name: spec.path.steps[-1].name or "" for spec in schema.classes if spec.path is not None}
+    safe = schema.csv_safe and _is_delimited(file)
     for column in table.columns:
         header = headers.get(column.name, column.header)
-        found.add("spellings", _other_spellings(column, file.read(file.table, [header])[header]))
+        found.add("spellings", _other_spellings(column, file.read(file.table, [header])[header], safe))
     for part in file.parts():
         if isinstance(part, DelimitedFile):
             _look_at_text(part, frozenset(headers.values()), found)
@@ -112,13 +124,13 @@ def look_at_open_rows(file: RowFiles, schema: Schema, table: Table, found: Findi
             look_at_metadata(part, found)
 
 
-def _other_spellings(column: Column, given: pa.ChunkedArray) -> int:
+def _other_spellings(column: Column, given: pa.ChunkedArray, safe: bool) -> int:
     """Return how many values of a column are written otherwise than they would be.
 
     White space around typed values is counted when they are read.
     """
     codes, texts = coded(given)
-    own, values = column.codes, column.values
+    own, values = column.codes, list(map(shielded, column.values)) if safe else column.values
     pairs, times = np.unique(np.stack([codes, own]), axis=1, return_counts=True)
     typed = column.spec.type != "text"
     return sum(

@@ -7,18 +7,22 @@ NumPy views without `to_numpy`, which imports pandas.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from treeanon.arrays import Ints
+from treeanon.formats import TABLE_FILES
 from treeanon.hierarchy.number_texts import NumberTexts
 from treeanon.hierarchy.numbers import number_text
+from treeanon.io.columns.formulas import are_shielded, unshielded
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from treeanon.schema.model import ClassSpec
 
 
 _COMPACT = 4
@@ -203,6 +207,15 @@ def coded(column: pa.ChunkedArray) -> tuple[Ints, Sequence[str]]:
         absent = np.array([text == "" for text in texts])
         codes = np.where(absent[codes] & (codes >= 0), -1, codes).astype(np.int32)
     return codes, texts
+
+
+def coded_in(files: str, specs: Iterable[ClassSpec], column: pa.ChunkedArray) -> tuple[Ints, Sequence[str]]:
+    """Return the same of a column of files of a kind, without what keeps spreadsheets from taking texts as formulas."""
+    codes, texts = coded(column)
+    kind = TABLE_FILES.get(files)
+    if kind is None or kind.by_column or not are_shielded(specs):
+        return codes, texts
+    return codes, list(map(unshielded, texts))
 
 
 def _codes_and_values(column: pa.ChunkedArray) -> tuple[Ints, pa.Array]:

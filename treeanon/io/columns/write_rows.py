@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from treeanon.formats import FORMATS
 from treeanon.hierarchy.numbers import number_text
+from treeanon.io.columns.formulas import shield, warn_of_formulas
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.sources import plain_name
 
@@ -37,7 +38,9 @@ def write_parquet(table: TableOut, delimiter: str, stream: BinaryIO) -> None:
 
 def write_delimited(table: TableOut, delimiter: str, stream: BinaryIO) -> None:
     """Write one table as delimited values, below the names of its columns."""
-    write_lines(table.data, delimiter, stream)
+    if not table.csv_safe:
+        warn_of_formulas(table)
+    write_lines(shield(table.data) if table.csv_safe else table.data, delimiter, stream)
 
 
 def write_lines(data: pa.Table, delimiter: str, stream: BinaryIO, *, header: bool = True) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, ROWS, names_of
+from treeanon.io.columns.formulas import are_shielded
 from treeanon.io.columns.write_rows import delimiter_for, write_rows
 from treeanon.io.interface import format_of_name
 from treeanon.io.output import Check, open_output
@@ -104,7 +105,8 @@ def table_out(table: Table, order: Longs | None) -> TableOut:
     if len(made) < len(table.columns) + has_persons:
         raise UsageError("two classes have the same column name, so they cannot both be written")
     data = pa.table({name: array for name, (array, _) in made.items()})
-    return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), ())
+    safe = are_shielded(column.spec for column in table.columns)
+    return TableOut("table", data, {name: kind for name, (_, kind) in made.items()}, (), (), (), safe)
 
 
 def _fresh_numbers(table: Table, person: Ints, order: Longs | None) -> Longs:

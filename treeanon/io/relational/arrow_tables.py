@@ -16,6 +16,7 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
 from treeanon.forest.facet_texts import written
+from treeanon.io.columns.formulas import are_shielded
 from treeanon.io.columns.texts import indices
 from treeanon.io.relational.fresh_keys import KeyColumns, KeyedTable, Numbered, moved_from, moved_tables, whole_keys
 from treeanon.io.relational.key_constraints import Column
@@ -115,7 +116,10 @@ class Agreed:
 
 @dataclass(frozen=True)
 class TableOut:
-    """One table of a release: its columns, what kind each is, and its keys (`unique`: those beside the primary)."""
+    """One table of a release: its columns, what kind each is, and its keys (`unique`: those beside the primary).
+
+    `csv_safe` says that spreadsheets are to take no text of a CSV file as a formula.
+    """
 
     name: str
     data: pa.Table
@@ -123,6 +127,7 @@ class TableOut:
     primary: tuple[str, ...]
     unique: tuple[tuple[str, ...], ...]
     foreign: tuple[ForeignKey, ...]
+    csv_safe: bool = False
 
     @property
     def needed(self) -> frozenset[str]:
@@ -185,7 +190,9 @@ class _Maker:
         if marks := self.persons():
             columns[RECORD_COLUMN], kinds[RECORD_COLUMN] = pa.array(marks[0][order]), "integer"
         own = tuple(key for key in self.plan.followed() if key.table == self.keyed.name)
-        return TableOut(self.keyed.name, pa.table(columns), kinds, self.keyed.primary, tuple(self.keyed.unique), own)
+        unique = tuple(self.keyed.unique)
+        safe = are_shielded(held.spec for held in self.plan.layout.classes)
+        return TableOut(self.keyed.name, pa.table(columns), kinds, self.keyed.primary, unique, own, safe)
 
     def kind(self, name: str) -> Kind:
         assert self.agreed is not None
@@ -278,4 +285,5 @@ def _moved_table(forest: Forest, plan: Plan, rows: Rows, keyed: KeyedTable, numb
         ForeignKey(name, (ABOVE,), name, (NODE,)),
         ForeignKey(name, tuple(HOLDER + column for column in keyed.primary), keyed.name, keyed.primary),
     )
-    return TableOut(name, pa.table(columns), kinds, (NODE,), (), foreign)
+    safe = are_shielded(held.spec for held in plan.layout.classes)
+    return TableOut(name, pa.table(columns), kinds, (NODE,), (), foreign, safe)

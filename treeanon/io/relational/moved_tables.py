@@ -19,7 +19,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
-from treeanon.io.columns.texts import Unreadable, coded
+from treeanon.io.columns.texts import Unreadable, coded_in
 from treeanon.io.relational.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.key_constraints import find_needs
 from treeanon.io.relational.layout import distinct_rows
@@ -338,7 +338,8 @@ class _Moved:
         account_moved(self.table, columns, key, found.num_rows, self.fresh, self.report, is_numbered=is_numbered)
 
     def texts(self, column: Any) -> list[str]:
-        codes, texts = coded(column)
+        specs = (held.spec for held in self.plan.layout.classes)
+        codes, texts = coded_in(self.source.files, specs, column)
         texts = [*texts, ""]
         return [texts[code] for code in codes.tolist()]
 

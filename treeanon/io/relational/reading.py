@@ -17,7 +17,7 @@ from treeanon.errors import DataError
 from treeanon.forest import Batch, ReadReport
 from treeanon.forest.tables import ContainerRows
 from treeanon.formats import TABLE_FILES
-from treeanon.io.columns.texts import Unreadable, coded
+from treeanon.io.columns.texts import Unreadable, coded_in
 from treeanon.io.options import ReadOptions
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.moved_tables import Accounts, Numbering, numbering, read_moved
@@ -168,7 +168,7 @@ class _Reader:
 
     def coded(self, table: str, name: str, column: pa.ChunkedArray) -> Column:
         try:
-            return coded(column)
+            return coded_in(self.source.files, (held.spec for held in self.plan.layout.classes), column)
         except Unreadable as problem:
             what = f"holds {problem.what}"
             if problem.row < 0:

@@ -89,6 +89,7 @@ def check_report(
         raise UsageError("a freeform release is verified against its original: name it (--of)")
     try:
         loaded = Schema.load(by_role["schema"])
+        loaded = loaded.with_csv_safe() if reading.get("csv_safe") else loaded
         verdict, _ = verdict_of(by_role["release"], loaded, promise, to, original, progress)
     except (DataError, HierarchyError, SchemaError, UsageError) as problem:
         if not differs:

@@ -38,7 +38,8 @@ from treeanon.verifier.tree import as_counted, verify
 class HowTo:
     """How the files of a report are read and counted; the same way when it is checked.
 
-    `spans` and `max_group_loss` are bounds of rows that are verified, too; `ignore` names content that does not matter.
+    `spans` and `max_group_loss` are bounds of rows that are verified, too; `ignore` names content that does not
+    matter. `csv_safe` says that CSV files are written for spreadsheets, whatever the schema says.
     """
 
     how: HowToRead = field(default_factory=HowToRead)
@@ -47,6 +48,7 @@ class HowTo:
     spans: Mapping[str, Any] | None = None
     max_group_loss: float | None = None
     ignore: Collection[str] = ()
+    csv_safe: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data, but for the number of cores."""
@@ -56,6 +58,7 @@ class HowTo:
         return {
             "how": how, "rows": self.rows, "objects": self.objects,
             "spans": self.spans, "max_group_loss": self.max_group_loss, "ignore": list(self.ignore),
+            "csv_safe": self.csv_safe,
         }  # fmt: skip
 
 

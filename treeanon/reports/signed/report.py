@@ -171,7 +171,8 @@ def report(
     rows = isinstance(made, TableSolution) if made is not None else _asks_for_rows(release, found, asked, how)
     if rows and not holds_rows(str(release), found, how.get("format")):
         raise UsageError(f"{release}: a report about rows needs files of rows (CSV or Parquet)")
-    promise, to, parameters = _promised(made, rows, asked, HowTo(how, rows, objects, ignore=tuple(ignore)))
+    how_to = HowTo(how, rows, objects, ignore=tuple(ignore), csv_safe=found.csv_safe)
+    promise, to, parameters = _promised(made, rows, asked, how_to)
     if promise.freeform and of is None:
         raise UsageError("a freeform release is verified against its original: name the input (of)")
     original = None if of is None else str(of)
