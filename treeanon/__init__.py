@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treeanon.api import anonymize, append, apply, verify
+    from treeanon.cli.job import JobResult, run
     from treeanon.errors import GuaranteeError, TreeanonError
     from treeanon.forest import Forest
     from treeanon.hierarchy import Hierarchy
@@ -41,6 +42,7 @@ __all__ = [
     "GuaranteeError",
     "Hierarchy",
     "History",
+    "JobResult",
     "PermutedRelease",
     "Preview",
     "Recommendation",
@@ -65,6 +67,7 @@ __all__ = [
     "recommend",
     "report",
     "risk",
+    "run",
     "table_of",
     "verify",
     "write",
@@ -80,6 +83,7 @@ _HOMES = {
     "GuaranteeError": "treeanon.errors",
     "Hierarchy": "treeanon.hierarchy",
     "History": "treeanon.release",
+    "JobResult": "treeanon.cli.job",
     "PermutedRelease": "treeanon.release",
     "Preview": "treeanon.previews.preview",
     "Recommendation": "treeanon.release.recommend",
@@ -104,6 +108,7 @@ _HOMES = {
     "recommend": "treeanon.release.recommend",
     "report": "treeanon.reports.signed.report",
     "risk": "treeanon.risks",
+    "run": "treeanon.cli.job",
     "table_of": "treeanon.io.columns.frames",
     "verify": "treeanon.api",
     "write": "treeanon.io",

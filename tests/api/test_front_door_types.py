@@ -48,6 +48,9 @@ def right(f: ta.Forest, t: ta.Table, frame: Frame, people: list[dict[str, Any]],
     print(ta.risk(people, schema=schema, k=5, seconds=None).persons)
     print(ta.preview(f, k=5, records=3, worst=True, sample=1000).changes)
     print(ta.preview(people, schema=schema, k=5, classes="age").records)
+    done: ta.JobResult = ta.run("job.toml", dry_run=True, force=True)
+    print(done.files, done.verdict, done.losses, done.facts)
+    ta.run(Path("job.toml"), dryrun=True)  # refused
     again: ta.Release = ta.apply("solution.json", f)
     same = ta.apply("solution.json", frame, schema=schema)
     dicts = ta.apply("solution.json", people, schema=schema)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import shutil
 import subprocess
@@ -12,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+import treeanon as ta
 from tests.support.command_line import treeanon
 from tests.support.paths import ROOT
 from treeanon.cli.anonymize import command as anonymize
 from treeanon.cli.job import options_of
+from treeanon.errors import FileError, GuaranteeError, SchemaError, UsageError
 
 SCHEMA = 'version = 1\n[input]\nformat = "ndjson"\none_per_person = true\n[[class]]\nname = "age"\npath = "age"\n'
 JOB = '[release]\ninput = "in.ndjson"\nschema = "s.toml"\noutput = "out.ndjson"\nk = 2\nm = 1\nn = 0\n'
@@ -115,3 +118,46 @@ def test_the_makefile_of_the_page(place: Path) -> None:
 
     assert "treeanon run" in make() and (place / "release.ndjson").exists()
     assert "up to date" in make()
+
+
+def test_a_job_from_python(place: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
+    (place / "job.toml").write_text(JOB + 'solution = "x.json"\njson = true\n')
+    plan = ta.run(place / "job.toml", dry_run=True)
+    assert plan.release is None and plan.verdict is None and plan.files == () and plan.facts["kind"] == "trees"
+    with caplog.at_level(logging.INFO, "treeanon"):
+        done = ta.run(str(place / "job.toml"))
+    assert isinstance(done.release, ta.Release) and done.verdict.holds and done.losses.value_loss >= 0
+    assert [Path(name).name for name in done.files] == ["out.ndjson", "x.json"] and all(map(os.path.exists, done.files))
+    assert done.facts["counts"]["records"] == 6 and "out.ndjson written" in repr(done)
+    assert "read: 6 records, 6 nodes" in caplog.text and "CANARY" not in caplog.text
+    with pytest.raises(FileError, match="exists already"):
+        ta.run(place / "job.toml")
+    assert ta.run(place / "job.toml", force=True).verdict.holds
+    # What becomes of the log is the caller's.
+    assert capfd.readouterr() == ("", "") and not logging.getLogger("treeanon").handlers
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [("k = 2", "k = 9", GuaranteeError), ("k = 2", "kk = 2", SchemaError), ("k = 2", 'k = "x"', UsageError)],
+)
+def test_jobs_from_python_raise(old: str, new: str, kind: type[Exception], place: Path) -> None:
+    (place / "job.toml").write_text(JOB.replace(old, new))
+    with pytest.raises(kind):
+        ta.run(place / "job.toml")
+    assert not (place / "out.ndjson").exists()
+
+
+@pytest.mark.parametrize(
+    "more", ['release = "documents"\n', 'publish = "permuted"\noutput = "two"\nl = 2\n', 'algorithm = "datafly"\n']
+)
+def test_every_kind_of_release_from_python(more: str, place: Path) -> None:
+    rows = "".join(f'{{"age":"{at % 2}","ill":"{at}"}}\n' for at in range(6))
+    (place / "in.ndjson").write_text(rows)
+    is_hidden = 'role = "sensitive"\n' if "publish" in more else ""
+    (place / "s.toml").write_text(f'{SCHEMA}[[class]]\nname = "ill"\npath = "ill"\n{is_hidden}')
+    output = "" if "output" in more else 'output = "out.csv"\n' if "datafly" in more else 'output = "out.ndjson"\n'
+    job = f'[release]\ninput = "in.ndjson"\nschema = "s.toml"\n{output}{more}'
+    (place / "job.toml").write_text(job + ("" if "publish" in more else "k = 2\n"))
+    done = ta.run(place / "job.toml")
+    assert done.verdict.holds and done.losses is not None and Path(done.files[0]).exists() and repr(done)

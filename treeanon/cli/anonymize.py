@@ -31,7 +31,7 @@ from treeanon.cli.options import (
 )
 from treeanon.cli.printing import print_result, progress_bar, say
 from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
-from treeanon.cli.request import CommandRequest, ReleaseOptions, models_of_options, release_options
+from treeanon.cli.request import CommandRequest, Made, ReleaseOptions, models_of_options, release_options, told
 from treeanon.cli.summaries import (
     documents_summary,
     merged_notes,
@@ -101,7 +101,7 @@ def command(
     reading: Reading,
     quiet: bool,
     as_json: bool,
-) -> None:
+) -> Made | None:
     """Anonymize records, and verify their guarantee before they appear.
 
     Trees: whoever knows up to M values of a person and N relations between them finds at least K that it may be.
@@ -114,7 +114,7 @@ def command(
     """
     if recommended:
         recommend_trees(source, schema, options, reading, seed, quiet=quiet, as_json=as_json)
-        return
+        return None
     if output is None:
         context = click.get_current_context()
         raise click.MissingParameter(ctx=context, param=next(p for p in context.command.params if p.name == "output"))
@@ -129,17 +129,15 @@ def command(
     if dry_run:
         from treeanon.cli.dry_run import tell
 
-        tell(request, engine.name)
-    elif engine.name == "spark":
-        anonymize_spark(request, engine)
-    elif not request.is_table:
-        anonymize_trees(request)
-    elif request.publish == "permuted":
-        anonymize_permuted(request)
-    elif release == "documents":
-        anonymize_documents(request)
-    else:
-        anonymize_table(request)
+        return Made(None, tell(request, engine.name), ())
+    if engine.name == "spark":
+        made: Made = anonymize_spark(request, engine)
+        return made
+    if not request.is_table:
+        return anonymize_trees(request)
+    if request.publish == "permuted":
+        return anonymize_permuted(request)
+    return anonymize_documents(request) if release == "documents" else anonymize_table(request)
 
 
 def recommend_trees(
@@ -165,7 +163,7 @@ def recommend_trees(
     print_result(found.as_dict(), as_json=as_json)
 
 
-def anonymize_trees(request: CommandRequest) -> None:
+def anonymize_trees(request: CommandRequest) -> Made:
     """Read trees, search, write the release and print its summary."""
     wanted = request.tree_request()
     from treeanon.forest.shifting import shifted
@@ -203,12 +201,12 @@ def anonymize_trees(request: CommandRequest) -> None:
     say(release_summary(release, output, solution, mined, beyond, notes), quiet=quiet)
     write_page_of(request, release, forest)
     write_report_of(request, release)
-    told = {} if beyond is None else {"one_more_value": beyond.as_dict()}
-    made = {**release.as_dict(), **told, "losses": losses_data(release.loss, mined), "output": shown(output)}
-    print_result(made, as_json=request.as_json)
+    more = {} if beyond is None else {"one_more_value": beyond.as_dict()}
+    made = {**release.as_dict(), **more, "losses": losses_data(release.loss, mined), "output": shown(output)}
+    return told(release, made, request)
 
 
-def anonymize_table(request: CommandRequest) -> None:
+def anonymize_table(request: CommandRequest) -> Made:
     """Read a table, search, write the release and print its summary."""
     from treeanon.io.columns.write_table import table_format
     from treeanon.io.output import refuse_existing
@@ -234,10 +232,10 @@ def anonymize_table(request: CommandRequest) -> None:
     say(table_release_summary(release, output, request.solution), quiet=quiet)
     write_page_of(request, release, table)
     write_report_of(request, release)
-    print_result({**release.as_dict(), "output": output}, as_json=request.as_json)
+    return told(release, {**release.as_dict(), "output": output}, request)
 
 
-def anonymize_permuted(request: CommandRequest) -> None:
+def anonymize_permuted(request: CommandRequest) -> Made:
     """Read a table, form groups, and write exact rows with group numbers and the sensitive values of each group."""
     _refuse_of_permuted(request)
     from treeanon.io.columns.permuted_files import files_of
@@ -260,7 +258,7 @@ def anonymize_permuted(request: CommandRequest) -> None:
         release.write(output, files=kind, force=request.force, seed=request.seed, progress=progress)
     say(permuted_summary(release, output), quiet=quiet)
     write_page_of(request, release, table)
-    print_result({**release.as_dict(), "output": output}, as_json=request.as_json)
+    return told(release, {**release.as_dict(), "output": output}, request)
 
 
 def _refuse_of_permuted(request: CommandRequest) -> None:
@@ -284,7 +282,7 @@ def _format_of(request: CommandRequest) -> str:
     return form.name if form.is_rows else ROWS
 
 
-def anonymize_documents(request: CommandRequest) -> None:
+def anonymize_documents(request: CommandRequest) -> Made:
     """Read trees, anonymize the table of the classes of the person, and write documents with its values."""
     _refuse_of_documents(request)
     schema, output, quiet = request.schema, request.output, request.quiet
@@ -314,7 +312,7 @@ def anonymize_documents(request: CommandRequest) -> None:
         release.write(output, format=form.name, force=request.force, seed=request.seed, jobs=jobs, progress=progress)
     say(documents_summary(release, shown(output)), quiet=quiet)
     write_page_of(request, release, forest)
-    print_result({**release.as_dict(), "output": shown(output)}, as_json=request.as_json)
+    return told(release, {**release.as_dict(), "output": shown(output)}, request)
 
 
 def _refuse_of_documents(request: CommandRequest) -> None:

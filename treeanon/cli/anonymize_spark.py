@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from treeanon.cli.checks import check_extra_output, refuse_hierarchies, write_solution_of
-from treeanon.cli.printing import print_result, progress_bar, say
-from treeanon.cli.request import CommandRequest
+from treeanon.cli.printing import progress_bar, say
+from treeanon.cli.request import CommandRequest, Made, told
 from treeanon.cli.summaries import merged_notes, release_summary, table_release_summary
 from treeanon.progress import Bar
 
@@ -55,7 +55,7 @@ def engine_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return place(sample(gathered))
 
 
-def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> None:
+def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> Made:
     """Anonymize an input with Apache Spark and print the summary."""
     if request.mining:
         raise click.UsageError("--mining requires --engine local")
@@ -72,7 +72,7 @@ def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> None:
     if "-" in (request.source, request.output):
         raise click.UsageError("--engine spark cannot read standard input or write standard output")
     _ask_whose(request)
-    (_rows if request.is_table else _trees)(request, engine)
+    return (_rows if request.is_table else _trees)(request, engine)
 
 
 def _ask_whose(request: CommandRequest) -> None:
@@ -117,7 +117,7 @@ def _job(request: CommandRequest, engine: EngineRequest) -> Job:
     )  # fmt: skip
 
 
-def _rows(request: CommandRequest, engine: EngineRequest) -> None:
+def _rows(request: CommandRequest, engine: EngineRequest) -> Made:
     """Anonymize a table with one row a person."""
     request.refuse_other_options()
     if request.release == "documents":
@@ -136,10 +136,10 @@ def _rows(request: CommandRequest, engine: EngineRequest) -> None:
         release = work.publish_rows(_job(request, engine), wanted, notify)
     write_solution_of(release, request)
     say(table_release_summary(release, request.output, request.solution), quiet=quiet)
-    print_result({**release.as_dict(), "engine": engine.name, "output": request.output}, as_json=request.as_json)
+    return told(release, {**release.as_dict(), "engine": engine.name, "output": request.output}, request)
 
 
-def _trees(request: CommandRequest, engine: EngineRequest) -> None:
+def _trees(request: CommandRequest, engine: EngineRequest) -> Made:
     """Anonymize trees."""
     wanted = request.tree_request()
     check_extra_output(request.solution, request.output, force=request.force)
@@ -157,7 +157,7 @@ def _trees(request: CommandRequest, engine: EngineRequest) -> None:
         quiet=quiet,
     )
     report = {**published.as_dict(), "losses": losses_data(published.loss, None), "output": request.output}
-    print_result(report, as_json=request.as_json)
+    return told(published, report, request)
 
 
 def _searched(published: DistributedRelease) -> str:

@@ -9,6 +9,7 @@ import click
 
 from treeanon.cli.checks import check_extra_output, check_folder, refuse_hierarchies
 from treeanon.cli.html_page import check_page
+from treeanon.cli.logs import is_library
 from treeanon.cli.printing import counted, print_result, printable
 from treeanon.cli.request import CommandRequest
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from treeanon.release import Request, TableRequest
 
 
-def tell(request: CommandRequest, engine: str) -> None:
-    """Check what can be checked without the data, and print what would be read, searched and written."""
+def tell(request: CommandRequest, engine: str) -> dict[str, Any]:
+    """Check what can be checked without the data; print, and return, what would be read, searched and written."""
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import is_database, shown
 
@@ -45,9 +46,10 @@ def tell(request: CommandRequest, engine: str) -> None:
         "parameters": {name: str(value) for name, value in wanted.options.items()},
         **{name: target for name, target in written.items() if target is not None},
     }
-    if not (request.as_json or request.quiet):
+    if not (request.as_json or request.quiet or is_library()):
         click.echo("\n".join(map(printable, _lines(plan))))
     print_result(plan, as_json=request.as_json)
+    return plan
 
 
 def _found(request: CommandRequest) -> tuple[int | None, int | None]:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.errors import FileError, Problem, SchemaError
+from treeanon.cli.logs import as_library
+from treeanon.cli.request import Made
+from treeanon.errors import FileError, Problem, SchemaError, UsageError
 from treeanon.schema.toml_lines import parse_toml
+from treeanon.shown import Shown, Summary
+
+if TYPE_CHECKING:
+    from treeanon.cli.request import AnyRelease
 
 _SELF = frozenset(("class", "use", "version"))
 """Tables that make a job file a schema, too."""
@@ -54,6 +61,25 @@ class Job:
             found += self._given(key, value, options[key])
         return [*found, "--", self._place(self.table["input"])]
 
+    @property
+    def is_quiet(self) -> bool:
+        """Whether the job asks for no log."""
+        return self.table.get("quiet") is True
+
+    def make(self, flags: Mapping[str, bool]) -> Made:
+        """Return what the job makes, with further flags of `anonymize`; UsageError where a key has a wrong value."""
+        from treeanon.cli.anonymize import command as anonymize
+
+        arguments = self.arguments(anonymize)
+        arguments = [*(flag for flag, is_given in flags.items() if is_given and flag not in arguments), *arguments]
+        try:
+            with anonymize.make_context("run", arguments, click.get_current_context(silent=True)) as context:
+                made = anonymize.invoke(context)
+        except click.UsageError as problem:
+            raise UsageError(f"{self.path}, [release]: {problem.format_message()}") from None
+        assert isinstance(made, Made)
+        return made
+
     def _given(self, key: str, value: object, option: click.Option) -> Iterator[str]:
         """Yield an option with its value, as often as the value says."""
         flag = max(option.opts, key=len)
@@ -80,6 +106,71 @@ class Job:
         folder = self.path.parent
         end = "/" if name.endswith("/") else ""
         return name if folder == Path() else f"{folder / name}{end}"
+
+
+@dataclass(frozen=True, repr=False)
+class JobResult(Shown):
+    """What a job has made.
+
+    `release` is what was published, as `treeanon.anonymize` returns it for files, and None after a dry run; `files` are
+    all that were written, the release first; `facts` are what `treeanon run --json` prints, without a value of the data
+    (after a dry run what would be read, searched and written).
+    """
+
+    release: AnyRelease | None
+    files: tuple[str, ...]
+    facts: Mapping[str, Any]
+
+    @property
+    def verdict(self) -> Any:
+        """The verdict of the check that the release has passed; None after a dry run."""
+        rows = getattr(self.release, "rows", None)
+        return getattr(self.release if rows is None else rows, "verdict", None)
+
+    @property
+    def losses(self) -> Any:
+        """What the release has lost; None after a dry run."""
+        return getattr(self.release, "loss", None)
+
+    def _summary(self) -> Summary:
+        if self.release is None:
+            return Summary("JobResult", f"dry run: {self.facts['kind']} by {self.facts['algorithm']}")
+        facts = [("verified", self.verdict.sentence), ("losses", self.losses._summary().line)]
+        return Summary("JobResult", f"{self.files[0]} written", facts)
+
+
+def run(job: str | Path, *, dry_run: bool = False, force: bool = False) -> JobResult:
+    """Make the release that a job file describes, as `treeanon run` does; GuaranteeError if there cannot be one.
+
+    Prints nothing: stages and progress go to the loggers `treeanon.stages` and `treeanon.progress`.
+
+    Args:
+        job: the file with the table [release]; paths in it are relative to it.
+        dry_run: check the job, and return what it would do; no record is read, nothing is written.
+        force: replace existing output, whatever the job says.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.csv").write_text("age\\n34\\n34\\n")
+    >>> _ = (folder / "job.toml").write_text('''
+    ... version = 1
+    ... [input]
+    ... format = "csv"
+    ... [[class]]
+    ... name = "age"
+    ... path = "age"
+    ... [release]
+    ... input = "in.csv"
+    ... output = "out.csv"
+    ... k = 2
+    ... ''')
+    >>> done = run(folder / "job.toml")
+    >>> done.verdict.holds, [Path(name).name for name in done.files]
+    (True, ['out.csv'])
+    """
+    with as_library():
+        made = Job(Path(job)).make({"--dry-run": dry_run, "--force": force})
+    return JobResult(made.release, made.files, made.facts)
 
 
 def _text_of(value: object) -> str:

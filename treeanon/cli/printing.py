@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from treeanon.cli.logs import LoggedBar, show_progress
+from treeanon.cli.logs import LoggedBar, is_library, show_progress
 from treeanon.progress import Bar
 from treeanon.shown import counted as counted
 
@@ -21,7 +21,10 @@ def progress_bar(label: str, *, quiet: bool, unit: str = "steps") -> Iterator[Ba
 
     `unit` is what is counted. None if `quiet`.
     """
-    if quiet:
+    if is_library():
+        with LoggedBar(label, unit) as bar:
+            yield bar
+    elif quiet:
         yield None
     elif sys.stderr.isatty():
         with Bar(label, unit, draw=_draw) as bar:
@@ -37,14 +40,14 @@ def _draw(text: str) -> None:
 
 def say(text: str, *, quiet: bool) -> None:
     """Print a message on standard error."""
-    if not quiet:
+    if not (quiet or is_library()):
         # Names of files and classes may hold what would steer the terminal.
         click.echo("\n".join(map(printable, text.split("\n"))), err=True)
 
 
 def print_result(values: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a result as JSON, if --json is given."""
-    if as_json:
+    if as_json and not is_library():
         click.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 

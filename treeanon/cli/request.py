@@ -23,12 +23,32 @@ from treeanon.cli.options import (
     parsed_for_trees,
     reduce_option,
 )
+from treeanon.cli.printing import print_result
 from treeanon.cli.reading import Reading
 
 if TYPE_CHECKING:
-    from treeanon.release import Request, TableRequest
+    from treeanon.release import DocumentsRelease, PermutedRelease, Release, Request, TableRelease, TableRequest
     from treeanon.release.table_request import Publish
     from treeanon.schema import Schema
+    from treeanon.spark.interface import DistributedRelease
+
+    AnyRelease = Release | TableRelease | PermutedRelease | DocumentsRelease | DistributedRelease
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a command has made: the release (None: it was a dry run), its facts, as --json has them, and all files."""
+
+    release: AnyRelease | None
+    facts: Mapping[str, Any]
+    files: tuple[str, ...]
+
+
+def told(release: AnyRelease, facts: Mapping[str, Any], request: CommandRequest) -> Made:
+    """Print the facts of a release if --json is given, and return what was made."""
+    print_result(facts, as_json=request.as_json)
+    files = (request.output, request.solution, request.page.target, request.page.report)
+    return Made(release, facts, tuple(name for name in files if name is not None))
 
 
 @dataclass(frozen=True, kw_only=True)

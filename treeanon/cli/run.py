@@ -27,18 +27,9 @@ def command(job: str, dry_run: bool, force: bool, quiet: bool, as_json: bool) ->
     k = 5
     m = 2
     """
-    from treeanon.cli.anonymize import command as anonymize
     from treeanon.cli.job import Job
     from treeanon.cli.logs import show_log
-    from treeanon.errors import UsageError
 
     found = Job(Path(job))
-    arguments = found.arguments(anonymize)
-    given = {"--dry-run": dry_run, "--force": force, "--quiet": quiet, "--json": as_json}
-    arguments = [*(flag for flag, is_given in given.items() if is_given and flag not in arguments), *arguments]
-    with show_log(quiet=quiet or "--quiet" in arguments):
-        try:
-            with anonymize.make_context("run", arguments, click.get_current_context()) as context:
-                anonymize.invoke(context)
-        except click.UsageError as problem:
-            raise UsageError(f"{job}, [release]: {problem.format_message()}") from None
+    with show_log(quiet=quiet or found.is_quiet):
+        found.make({"--dry-run": dry_run, "--force": force, "--quiet": quiet, "--json": as_json})
