@@ -8,10 +8,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numba
+import numpy as np
 import pytest
 
 from tests.support.paths import ROOT
 from treeanon.kernels import jit
+from treeanon.kernels.tree import record_sets
 
 
 @pytest.fixture
@@ -54,3 +57,17 @@ def test_nothing_is_written_at_the_end_where_colorama_is_installed() -> None:
     code = "import treeanon.kernels.jit, numba.core.errors as e; print(type(e.termcolor()).__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "NOPColorScheme\n"
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_what_a_kernel_calls_is_compiled_with_it_and_stays_callable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of a kernel have no machine code of their own: nobody else may come to call them as if they had."""
+    whole, part = jit.njit(record_sets.distinct_records.py_func), jit.njit(record_sets.ones.py_func)
+    monkeypatch.setitem(whole.py_func.__globals__, "ones", part)
+    marks = np.zeros(2, np.uint64)
+    assert whole(np.array([70, 3, 70], np.int32), marks).tolist() == [3, 70] and not marks.any()
+    assert not part.signatures
+    assert part(np.uint64(0b1011)) == 3
+    assert len(part.signatures) == 1
+    # The kernel above has compiled this kind of `np.empty` as a part of it.
+    assert numba.njit(lambda size: np.empty(size, np.int32))(2).shape == (2,)
