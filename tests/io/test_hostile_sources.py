@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import stat
 import struct
 import threading
 import zipfile
@@ -312,13 +313,51 @@ def test_links_out_of_a_folder(tmp_path: Path) -> None:
     (folder / "notes.txt").symlink_to("/etc/hostname")
     assert len(ta.read(folder, NDJSON)) == 40
     (folder / "b.ndjson").symlink_to(tmp_path / "secret.ndjson")
-    assert "is a link out of the folder" in refused(folder, NDJSON, UsageError)
-    # Who names the files asks for them.
-    assert len(ta.read(f"{folder}/*.ndjson", NDJSON)) == 60
+    asked = NDJSON.with_links()
+    for source in (folder, f"{folder}/*.ndjson", f"{tmp_path}/i?/*.ndjson"):
+        if "?" not in str(source):
+            assert "is a link out of the folder" in refused(source, NDJSON, UsageError)
+        assert len(ta.read(source, asked)) == 60
+    # What a pattern leads to lies below the part of it that has no mark.
+    assert len(ta.read(f"{tmp_path}/i?/*.ndjson", NDJSON)) == 60
     tables = put(tmp_path / "tables" / "person.csv", "age,id\n3,1\n").parent
-    (tables / "visit.csv").symlink_to(tmp_path / "secret.ndjson")
+    (tables / "visit.csv").symlink_to(put(tmp_path / "away.csv", "id\n3\n"))
     schema = a_schema("tables", "person", ("age", "age"))
     assert "is a link out of the folder" in refused(tables, schema, UsageError)
+    assert len(ta.read(tables, schema.with_links())) == 1
+
+
+def test_folders_that_are_links(tmp_path: Path) -> None:
+    put(tmp_path / "away" / "b.ndjson", LINES)
+    folder = put(tmp_path / "in" / "a.ndjson", LINES).parent
+    (folder / "up").symlink_to(folder)
+    assert len(ta.read(folder, NDJSON)) == 20
+    (folder / "out").symlink_to(tmp_path / "away")
+    assert "is a link out of the folder" in refused(folder, NDJSON, UsageError)
+    # Links in a circle are read once.
+    assert len(ta.read(folder, NDJSON.with_links())) == 40
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_links_in_a_zip(asked: bool, tmp_path: Path) -> None:
+    def link(archive: zipfile.ZipFile, name: str, target: str) -> None:
+        member = zipfile.ZipInfo(name)
+        member.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(member, target)
+
+    schema = NDJSON.with_links() if asked else NDJSON
+    path = tmp_path / "in.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("d/a.ndjson", LINES)
+        link(archive, "e/b.ndjson", "../d/a.ndjson")
+        link(archive, "e/c.ndjson", "b.ndjson")
+        link(archive, "notes.txt", "/etc/hostname")
+    assert len(ta.read(path, schema)) == 60
+    put(tmp_path / "secret.ndjson", LINES)
+    for target in ("../../secret.ndjson", str(tmp_path / "secret.ndjson"), "e/f.ndjson"):
+        with zipfile.ZipFile(path, "w") as archive:
+            link(archive, "e/f.ndjson", target.removeprefix("e/"))
+        assert "is a link out of the zip" in refused(path, schema, UsageError)
 
 
 def test_names_of_members_cannot_look_like_messages(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ def tell(request: CommandRequest, engine: str) -> dict[str, Any]:
     """Check what can be checked without the data; print, and return, what would be read, searched and written."""
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import is_database, shown
+    from treeanon.io.sources import following_links
 
     wanted = request.table_request() if request.is_table else request.tree_request()
     wanted.check(request.schema)
@@ -30,7 +31,8 @@ def tell(request: CommandRequest, engine: str) -> dict[str, Any]:
     check_extra_output(request.solution, request.output, force=request.force)
     check_page(request)
     refuse_hierarchies(request.schema, request.output, request.solution)
-    files, size = _found(request)
+    with following_links(request.schema.input.follow_links):
+        files, size = _found(request)
     written = {"output": shown(request.output), "solution": request.solution, "html": request.page.target}
     written["report"] = request.page.report
     plan: dict[str, Any] = {

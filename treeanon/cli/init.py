@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
-from treeanon.cli.options import Command, delimiter_option, force_option, from_option, printing_options
+from treeanon.cli.options import (
+    Command,
+    delimiter_option,
+    follow_links_option,
+    force_option,
+    from_option,
+    printing_options,
+)
 from treeanon.cli.printing import print_result, printable, say
 
 if TYPE_CHECKING:
@@ -24,6 +31,7 @@ _COLUMNS = ("path", "type", "records", "distinct", "decision", "why")
 @click.option("--output", "-o", default="-", metavar="FILE", help="Schema to write [default: standard output].")
 @from_option
 @delimiter_option
+@follow_links_option
 @click.option("--record", metavar="PATH", help='Path of a person: patients[], patients/patient or "."; or a table.')
 @click.option(
     "--sample", type=click.IntRange(1), default=1000, show_default=True, metavar="N", help="Number of records to read."
@@ -50,6 +58,7 @@ def command(
     source: str,
     output: str,
     source_format: str | None,
+    follow_links: bool,
     delimiter: str,
     record: str | None,
     sample: int,
@@ -91,6 +100,7 @@ def command(
         raise click.UsageError("Missing argument 'INPUT'.")
     from treeanon.infer import propose, render_schema
     from treeanon.io.output import open_output, refuse_existing
+    from treeanon.io.sources import following_links
 
     if not output.lower().endswith(".toml"):
         # A schema may be written to the folder of the data.
@@ -98,7 +108,8 @@ def command(
     refuse_existing(output, force=force)
     home = "." if output == "-" else os.path.dirname(os.path.abspath(output))  # noqa: PTH100, PTH120
     if preset is not None:
-        text = _by_preset(preset, source, source_format, record, sample, terminology, publish, home)
+        with following_links(follow_links):
+            text = _by_preset(preset, source, source_format, record, sample, terminology, publish, home)
         with open_output(output, force=force) as stream:
             stream.write(text.text().encode())
         for line in _preset_lines(text, output):
@@ -107,9 +118,10 @@ def command(
         return
     if terminology:
         raise click.UsageError("--terminology only goes with --preset")
-    findings = propose(
-        source, format=source_format, delimiter=delimiter, record=record, sample=sample, home=home, publish=publish
-    )
+    with following_links(follow_links):
+        findings = propose(
+            source, format=source_format, delimiter=delimiter, record=record, sample=sample, home=home, publish=publish
+        )
     with open_output(output, force=force) as stream:
         stream.write(render_schema(findings).encode())
     if explain:

@@ -58,15 +58,15 @@ class Command(click.Command):
         "Tables": ("as_table", "levels", "styles", "spans", "reduced", "publish", "round_ranges", "release", "rest"),
         "Input and output": (
             "schema", "output", "source_format", "target_format", "delimiter", "schema_out", "solution", "html",
-            "report", "audience", "engine", "sample", "on_error", "strict", "objects", "csv_safe", "show_values",
-            "seed", "force",
+            "report", "audience", "engine", "sample", "on_error", "strict", "objects", "csv_safe", "follow_links",
+            "show_values", "seed", "force",
         ),
         "General": ("jobs", "quiet", "as_json", "help_all", "help"),
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(
         ("models", "round_ranges", *_NAMED, "taking_apart", "delimiter", "on_error", "strict", "objects", "show_values")
-    ) | {"csv_safe", "levels", "styles", "spans", "max_group_loss", "sensitive", "seed", "jobs"}
+    ) | {"csv_safe", "follow_links", "levels", "styles", "spans", "max_group_loss", "sensitive", "seed", "jobs"}
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the parameters, with --help-all where --help does not list all."""
@@ -126,6 +126,10 @@ output_option = click.option("--output", "-o", required=True, metavar="PATH", he
 def _formats(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     return [name for name in FORMATS if name.startswith(incomplete)]
 
+
+follow_links_option = click.option(
+    "--follow-links", is_flag=True, help="Also read what links in folders of the input lead to out of them."
+)
 
 from_option = click.option(
     "--from",

@@ -33,6 +33,11 @@ class Reading(TypedDict):
     jobs: int
     objects: Objects | None
     csv_safe: bool
+    follow_links: bool
+
+
+_OF_SCHEMAS = ("objects", "csv_safe", "follow_links")
+"""Options that say of a schema what it may say itself."""
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,9 +45,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
-        reading = {
-            name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", "objects", "csv_safe")
-        }
+        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", *_OF_SCHEMAS)}
         reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
         return command(*args, reading=reading, **given)
 
@@ -73,6 +76,9 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
                 is_flag=True,
                 help="CSV for spreadsheets: texts that they take as formulas have a ' before.",
             ),
+            click.option(
+                "--follow-links", is_flag=True, help="Also read what links lead to out of the input's folder."
+            ),
             click.option("--show-values", is_flag=True, help="Let messages about hierarchies show values of the data."),
             click.option(
                 "--jobs", type=click.IntRange(1), metavar="N", help="Number of processor cores [default: all]."
@@ -88,12 +94,13 @@ def load_schema(path: str, reading: Reading) -> Schema:
     from treeanon.schema import Schema
 
     found = Schema.load(path).with_objects(reading["objects"])
-    return found.with_csv_safe() if reading["csv_safe"] else found
+    found = found.with_csv_safe() if reading["csv_safe"] else found
+    return found.with_links() if reading["follow_links"] else found
 
 
 def how_to_read(reading: Reading) -> HowToRead:
     """Return the options of readers."""
-    how: Any = {name: value for name, value in reading.items() if name not in ("objects", "csv_safe")}
+    how: Any = {name: value for name, value in reading.items() if name not in _OF_SCHEMAS}
     return cast("HowToRead", how)
 
 

@@ -398,7 +398,8 @@ def _of_permuted(request: VerifyRequest) -> tuple[PermutedVerdict, ReadReport]:
         raise click.UsageError("--delimiter does not apply to --permuted: datapackage.json has the delimiter")
     models = models_of_options(request.k, request.models)
     options: dict[str, Any] = {**request.reading}
-    del options["format"], options["delimiter"], options["objects"], options["csv_safe"]
+    for name in ("format", "delimiter", "objects", "csv_safe", "follow_links"):
+        del options[name]
     made = read_permuted(request.release, request.schema, **options)
     report = report_of(made)
     found = Findings()

@@ -29,7 +29,7 @@ from treeanon.io.given import Given
 from treeanon.io.memory import json_line
 from treeanon.io.reading import read
 from treeanon.io.relational.open import open_tables
-from treeanon.io.sources import STDIN, stdin_head
+from treeanon.io.sources import STDIN, following_links, stdin_head
 from treeanon.io.unnamed import unnamed_file
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.dump import record_text
@@ -74,7 +74,8 @@ def _counted(origin: Origin) -> list[Repeat]:
         return []
     if isinstance(origin.data, str) and origin.data == STDIN:
         return _of_head(origin)
-    fields = _fields(origin)[:_MOST]
+    with following_links(origin.schema.input.follow_links):
+        fields = _fields(origin)[:_MOST]
     if not fields:
         return []
     specs = tuple(ClassSpec(str(number), each.path, role="keep") for number, each in enumerate(fields))

@@ -23,7 +23,7 @@ from treeanon.io.output import Written
 from treeanon.io.profiles.seam import decoded
 from treeanon.io.relational.source import TableSource
 from treeanon.io.relational.urls import is_remote, refuse_other_urls, shown
-from treeanon.io.sources import Source, Sources, find_sources, forget_archives
+from treeanon.io.sources import Source, Sources, find_sources, follows_links, forget_archives
 from treeanon.progress import Progress
 from treeanon.schema import Schema
 from treeanon.schema.load import SchemaLike, schema_of
@@ -48,6 +48,7 @@ def holds_rows(source: str | Path, schema: Schema, format: str | None = None) ->
     return input_format(source, schema, format).is_rows and schema.input.person is None and not schema.files
 
 
+@follows_links
 def read(
     source: str | Path,
     schema: SchemaLike,

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
+import posixpath
+import stat
 import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
+from itertools import takewhile
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, ParamSpec, TypeVar, cast
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError, one_line
 from treeanon.io.relational.urls import is_remote, shown
+
+if TYPE_CHECKING:
+    from treeanon.schema.load import SchemaLike
 
 STDIN = "-"
 COMPRESSED = (".gz", ".zst")
@@ -186,9 +194,31 @@ def _members(path: Path, name: str, endings: tuple[str, ...]) -> tuple[list[Sour
         members = [m for m in archive.infolist() if not m.is_dir()]
         # Members are opened by their place: a zip may hold one name twice.
         places = {id(m): place for place, m in enumerate(archive.infolist())}
-    taken = sorted((m for m in members if plain_name(m.filename).endswith(endings)), key=lambda m: m.filename)
-    found = [Source(f"{name}:{m.filename}", m.compress_size, partial(_member, path, places[id(m)])) for m in taken]
+        taken = sorted((m for m in members if plain_name(m.filename).endswith(endings)), key=lambda m: m.filename)
+        said = {id(m): _linked(archive, m, name) for m in taken}
+    found = [
+        Source(f"{name}:{m.filename}", said[id(m)].compress_size, partial(_member, path, places[id(said[id(m)])]))
+        for m in taken
+    ]
     return found, len(members) - len(taken)
+
+
+_MOST_LINKS = 40
+
+
+def _linked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str) -> zipfile.ZipInfo:
+    """Return the member that one is a link to, or itself; UsageError for a link out of the zip, wherever it leads."""
+    found = member
+    for _ in range(_MOST_LINKS):
+        if not stat.S_ISLNK(found.external_attr >> 16):
+            return found
+        with archive.open(found) as stream:
+            target = stream.read(4096).decode("utf-8", "replace")
+        try:
+            found = archive.getinfo(posixpath.normpath(posixpath.join(posixpath.dirname(found.filename), target)))
+        except KeyError:
+            break
+    raise UsageError(f"{one_line(name)}:{one_line(member.filename)}: is a link out of the zip, which is never followed")
 
 
 def _member(path: Path, member: int) -> BinaryIO:
@@ -223,19 +253,66 @@ def forget_archives() -> None:
     _archive.cache_clear()
 
 
-def _files_below(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+_FOLLOWS = ContextVar("follows_links", default=False)
 
 
-def refuse_links(folder: Path, files: Iterable[Path], name: str, instead: str) -> None:
-    """UsageError if one of the files found in a folder is a link out of it, which may lead to anything.
+@contextmanager
+def following_links(asked: bool) -> Iterator[None]:
+    """Let inputs be found with what links lead to out of their folders, if that is asked for."""
+    token = _FOLLOWS.set(_FOLLOWS.get() or asked)
+    try:
+        yield
+    finally:
+        _FOLLOWS.reset(token)
 
-    `instead` says what else to do.
+
+Params = ParamSpec("Params")
+Found = TypeVar("Found")
+
+
+def follows_links(work: Callable[Params, Found]) -> Callable[Params, Found]:
+    """Let a function of an input and its schema find the input as the schema says of links."""
+
+    @wraps(work)
+    def called(source: str | Path, schema: SchemaLike, *more: Any, **options: Any) -> Found:
+        from treeanon.schema.load import schema_of
+
+        schema = schema_of(schema)
+        with following_links(schema.input.follow_links):
+            return work(source, schema, *more, **options)  # type: ignore[arg-type]
+
+    return cast(Callable[Params, Found], called)
+
+
+def files_below(folder: Path, *, follow: bool) -> tuple[list[Path], list[Path]]:
+    """Return the files in a folder and its folders, in order, and the links to folders that were not followed."""
+    files: list[Path] = []
+    links: list[Path] = []
+    seen = {folder.resolve()}
+    for top, folders, names in os.walk(folder, followlinks=follow):
+        home = Path(top)
+        files += [home / name for name in names if not name.startswith(".") and (home / name).is_file()]
+        linked = [name for name in folders if (home / name).is_symlink()]
+        links += [] if follow else [home / name for name in linked]
+        again = {name for name in linked if (home / name).resolve() in seen}
+        folders[:] = [name for name in folders if name not in again]
+        seen.update((home / name).resolve() for name in linked)
+    return sorted(files), sorted(links)
+
+
+def refuse_links(folder: Path, files: Iterable[Path], name: str) -> None:
+    """UsageError if one of the files found in a folder is a link out of it, which may lead to anything; unless the
+    schema says to follow them.
     """
+    if _FOLLOWS.get():
+        return
     home = folder.resolve()
     for path in files:
         if not path.resolve().is_relative_to(home):
-            raise UsageError(f"{one_line(str(path))}: is a link out of the folder {one_line(name)}; {instead}")
+            raise UsageError(
+                f"{one_line(str(path))}: is a link out of {one_line(name)}; to follow such links, give --follow-links"
+                " or, in [input] of the schema, follow_links = true"
+            )
 
 
 def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | None = None) -> Sources:
@@ -254,8 +331,8 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
     path, name = Path(given), called or str(given)
     with _naming(name):
         if path.is_dir():
-            below = _files_below(path)
-            refuse_links(path, _of_endings(below, endings), name, "to follow links, name the files, as folder/*.json")
+            below, links = files_below(path, follow=_FOLLOWS.get())
+            refuse_links(path, [*_of_endings(below, endings), *links], f"the folder {name}")
             return _collection(name, below, endings)
         if path.is_file():
             if name.lower().endswith(".zip"):
@@ -271,6 +348,8 @@ def find_sources(given: str | Path, endings: tuple[str, ...], *, called: str | N
             found = sorted(p for p in base.glob(pattern) if p.is_file())
         except (ValueError, NotImplementedError):
             raise UsageError(f"{name}: is not a valid pattern for file names") from None
+        fixed = takewhile(lambda part: not any(mark in part for mark in "*?["), path.parts)
+        refuse_links(Path(*fixed), _of_endings(found, endings), f"the folder that the pattern {name} begins with")
         return _collection(name, found, endings)
     raise FileError(f"{name}: there is no such file or folder")
 

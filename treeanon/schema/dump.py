@@ -96,6 +96,8 @@ def _input_items(schema: Schema) -> Iterator[tuple[str, object]]:
         yield "objects", objects
     if spec.shift_days != SHIFT_DAYS:
         yield "shift_days", spec.shift_days
+    if spec.follow_links:
+        yield "follow_links", True
 
 
 def _objects_said(schema: Schema) -> str | None:

@@ -42,6 +42,7 @@ REFERENCE_KEYS = (*KEY_KEYS, "inside")
 OUTPUT_KEYS = ("profile", "csv_safe")
 INPUT_KEYS = (
     "format", "record", "namespaces", "key", "person", "null_person", "one_per_person", "objects", "shift_days",
+    "follow_links",
 )  # fmt: skip
 
 _PREFIX = re.compile(r"(?!xml$|xmlns$)[^\W\d][\w.·-]*|")
@@ -225,7 +226,14 @@ class InputReader:
             objects=self.objects,
             shift_days=self.read_shift_days(table),
             objects_open=self.objects_open,
+            follow_links=self.read_follow_links(table.get("follow_links", False)),
         )
+
+    def read_follow_links(self, found: object) -> bool:
+        """Return whether links out of the folder of an input are followed."""
+        if not isinstance(found, bool):
+            self.problems.add("must be true or false", "input", "follow_links")
+        return found is True
 
     def read_shift_days(self, table: Mapping[str, Any]) -> int:
         """Return by how many days the dates of a person may move."""

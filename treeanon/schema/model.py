@@ -115,7 +115,8 @@ class InputSpec:
     person of its own. `one_per_person` says that each row is known to be another person. `objects` says
     whether the repeated objects of a record stay whole, or are merged by the values at their heads; `objects_open` that
     the schema leaves it open ("auto"), so that what needs merged trees has them. `shift_days` is by how
-    much the dates of a person may move where classes have `shift`.
+    much the dates of a person may move where classes have `shift`. `follow_links` says that links
+    out of the folder of an input are followed.
     """
 
     format: str = NESTED
@@ -130,6 +131,7 @@ class InputSpec:
     objects: Objects = "merged"
     shift_days: int = SHIFT_DAYS
     objects_open: bool = False
+    follow_links: bool = False
 
     @property
     def keeps_objects(self) -> bool:
@@ -329,6 +331,10 @@ class Schema(Shown):
     def csv_safe(self) -> bool:
         """Whether CSV files of a release hold nothing that a spreadsheet takes as a formula."""
         return any(spec.csv_safe for spec in self.classes)
+
+    def with_links(self) -> Schema:
+        """Return the schema by which links out of the folder of an input are followed."""
+        return replace(self, input=replace(self.input, follow_links=True))
 
     def with_csv_safe(self) -> Schema:
         """Return the schema by which CSV files are written, and read, so that spreadsheets find no formulas in them."""

@@ -19,13 +19,14 @@ from treeanon.io.columns.read_table import read_table
 from treeanon.io.options import ReadOptions
 from treeanon.io.persons import as_rows
 from treeanon.io.reading import input_format, read
-from treeanon.io.sources import find_sources
+from treeanon.io.sources import find_sources, follows_links
 from treeanon.schema import Schema
 from treeanon.schema.persons import KEY_CLASS, by_row
 from treeanon.table import Table
 from treeanon.table.reductions import flatten
 
 
+@follows_links
 def look_beyond(
     source: str | Path,
     schema: Schema,

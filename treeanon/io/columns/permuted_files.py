@@ -19,6 +19,7 @@ from treeanon.io.output import Check, open_folder
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.source import OneTable, Place, TableSource
 from treeanon.io.relational.writing import is_release, write_folder
+from treeanon.io.sources import follows_links
 from treeanon.randomness import shuffled
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.keys import ForeignKey
@@ -89,6 +90,7 @@ def write_permuted(
         write_folder(tables, kind, folder)
 
 
+@follows_links
 def read_permuted(
     source: str | Path | tuple[Any, Any],
     schema: SchemaLike,

@@ -23,6 +23,7 @@ from treeanon.io.options import ReadOptions
 from treeanon.io.reading import input_format, read
 from treeanon.io.relational.open import open_rows
 from treeanon.io.relational.urls import is_remote, refuse_other_urls, shown
+from treeanon.io.sources import follows_links
 from treeanon.progress import Progress
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.facets import without_facets
@@ -33,6 +34,7 @@ from treeanon.table.reductions import flatten, in_one_spelling
 from treeanon.table.table import Column, Table
 
 
+@follows_links
 def read_table(
     source: str | Path,
     schema: SchemaLike,

@@ -73,7 +73,7 @@ class Folder:
         try:
             if not path.is_file():
                 return None
-            refuse_links(self.path, [path], self.name, "copy it there")
+            refuse_links(self.path, [path], f"the folder {self.name}")
         except (OSError, ValueError):
             return None
         return Stored(Source(str(path), path.stat().st_size, partial(_open, path)), path)

@@ -90,6 +90,7 @@ def check_report(
     try:
         loaded = Schema.load(by_role["schema"])
         loaded = loaded.with_csv_safe() if reading.get("csv_safe") else loaded
+        loaded = loaded.with_links() if reading.get("follow_links") else loaded
         verdict, _ = verdict_of(by_role["release"], loaded, promise, to, original, progress)
     except (DataError, HierarchyError, SchemaError, UsageError) as problem:
         if not differs:

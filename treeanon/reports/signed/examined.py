@@ -39,7 +39,7 @@ class HowTo:
     """How the files of a report are read and counted; the same way when it is checked.
 
     `spans` and `max_group_loss` are bounds of rows that are verified, too; `ignore` names content that does not
-    matter. `csv_safe` says that CSV files are written for spreadsheets, whatever the schema says.
+    matter. `csv_safe` and `follow_links` are what was said beside the schema.
     """
 
     how: HowToRead = field(default_factory=HowToRead)
@@ -49,6 +49,7 @@ class HowTo:
     max_group_loss: float | None = None
     ignore: Collection[str] = ()
     csv_safe: bool = False
+    follow_links: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as plain data, but for the number of cores."""
@@ -58,7 +59,7 @@ class HowTo:
         return {
             "how": how, "rows": self.rows, "objects": self.objects,
             "spans": self.spans, "max_group_loss": self.max_group_loss, "ignore": list(self.ignore),
-            "csv_safe": self.csv_safe,
+            "csv_safe": self.csv_safe, "follow_links": self.follow_links,
         }  # fmt: skip
 
 

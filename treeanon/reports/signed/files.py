@@ -12,6 +12,7 @@ from typing import Any
 
 from treeanon.errors import FileError
 from treeanon.io.relational.urls import is_database, is_remote, shown
+from treeanon.io.sources import files_below
 
 ROLES = ("release", "schema", "hierarchy", "input", "solution")
 """What a file can be to a report, in the order in which files are listed."""
@@ -74,8 +75,9 @@ def _files(path: str) -> Iterator[tuple[Path, str]]:
     if Path(path).is_file() and Path(path).name == "datapackage.json":
         path = str(Path(path).parent)  # its tables lie beside it
     if Path(path).is_dir():
-        names = (os.path.join(folder, name) for folder, _, files in os.walk(path) for name in files)  # noqa: PTH118
-        yield from sorted((Path(name), os.path.relpath(name, path)) for name in names)
+        names = {name for name in Path(path).rglob("*") if name.is_file()}
+        names.update(files_below(Path(path), follow=True)[0])
+        yield from sorted((name, os.path.relpath(name, path)) for name in names)
     elif Path(path).exists():
         yield Path(path), ""
     else:

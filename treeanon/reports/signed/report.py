@@ -171,7 +171,9 @@ def report(
     rows = isinstance(made, TableSolution) if made is not None else _asks_for_rows(release, found, asked, how)
     if rows and not holds_rows(str(release), found, how.get("format")):
         raise UsageError(f"{release}: a report about rows needs files of rows (CSV or Parquet)")
-    how_to = HowTo(how, rows, objects, ignore=tuple(ignore), csv_safe=found.csv_safe)
+    how_to = HowTo(
+        how, rows, objects, ignore=tuple(ignore), csv_safe=found.csv_safe, follow_links=found.input.follow_links
+    )
     promise, to, parameters = _promised(made, rows, asked, how_to)
     if promise.freeform and of is None:
         raise UsageError("a freeform release is verified against its original: name the input (of)")
