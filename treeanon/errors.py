@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 _BREAKS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -30,12 +30,15 @@ class UsageError(TreeanonError):
 class Problem:
     """One problem in a file that the user wrote: its place, and what is expected there.
 
+    `path` leads to the key from the top of the document, where it is known.
+
     >>> str(Problem("schema.toml, line 3, class 1: role", "must be one of quasi, keep"))
     'schema.toml, line 3, class 1: role: must be one of quasi, keep'
     """
 
     place: str
     message: str
+    path: tuple[str | int, ...] = field(default=(), compare=False)
 
     def __str__(self) -> str:
         return f"{self.place}: {self.message}"

@@ -19,12 +19,13 @@ from treeanon.errors import UsageError
 
 Kind = Literal[
     "int", "float", "choice", "text", "flag", "class", "classes", "weights", "effort", "queries",
-    "number", "numbers", "ints", "names", "file", "files", "day",
+    "number", "numbers", "ints", "names", "pairs", "file", "files", "day",
 ]  # fmt: skip
 """`class` is the name of one class, `classes` a list of names, `weights` a number from 0 for each class named, and
 `effort` a factor above 0, or a time such as 30s; `queries` are the path of a file of queries, or a list of them.
 `number` stays whole where it is written so; `numbers` and `ints` are lists of numbers, `names` a list of choices,
-`file` the path of a file and `files` that of one or a list of several, and `day` is a day such as 2024-01-31."""
+`pairs` texts by names, `file` the path of a file and `files` that of one or a list of several, and `day` is a day such
+as 2024-01-31."""
 
 _LISTS = ("numbers", "ints", "names", "files", "classes")
 _WHOLE = re.compile(r"[+-]?[0-9]{1,300}")
@@ -79,6 +80,7 @@ class Parameter:
             "numbers": "numbers, separated by commas",
             "ints": "whole numbers, separated by commas",
             "names": f"names out of {', '.join(self.choices)}, separated by commas",
+            "pairs": "NAME=TEXT, separated by commas",
             "file": "the path of a file",
             "files": "the path of a file, or several, separated by commas",
             "day": "a day such as 2024-01-31",
@@ -114,6 +116,8 @@ class Parameter:
             return isinstance(value, str) or (_is_number(value) and value > 0)  # type: ignore[operator]
         if self.kind == "number":
             return _is_number(value)
+        if self.kind == "pairs":
+            return isinstance(value, Mapping) and all(isinstance(one, str) for pair in value.items() for one in pair)
         if self.kind in _LISTS and self.kind != "classes":
             return self._takes_list([value] if self.kind == "files" and isinstance(value, str) else value)
         if self.kind == "day":
@@ -155,6 +159,8 @@ class Parameter:
             return {name.strip(): float(number) for name, _, number in pairs}
         if self.kind == "number":
             return _number(text)
+        if self.kind == "pairs":
+            return {name.strip(): rest.strip() for name, _, rest in (part.partition("=") for part in text.split(","))}
         if self.kind in _LISTS:
             parts = [part.strip() for part in text.split(",")]
             if self.kind == "files" and len(parts) == 1:
@@ -168,6 +174,8 @@ class Parameter:
         >>> Parameter("w", "numbers", "").text_of([5, 2.5]), Parameter("f", "flag", "").text_of(False)
         ('5, 2.5', 'false')
         """
+        if isinstance(value, Mapping):
+            return ", ".join(f"{name}={one}" for name, one in value.items())
         if isinstance(value, list | tuple):
             return ", ".join(map(str, value))
         if isinstance(value, bool):

@@ -43,13 +43,30 @@ def revision(driver: Any) -> int:
 
 def done(driver: Any, revisions: int) -> None:
     """Waits until an edit has been made."""
-    wait(driver, lambda d: revision(d) == revisions and not d.find_element(By.ID, "editor").get_attribute("aria-busy"))
+    wait(driver, lambda d: revision(d) == revisions and not busy(d))
 
 
 def choose(driver: Any, name: str, text: str) -> None:
     """Chooses an option by typing, as the keyboard does."""
     driver.find_element(By.ID, name).send_keys(text)
-    wait(driver, lambda d: not d.find_element(By.ID, "editor").get_attribute("aria-busy"))
+
+
+def rule(driver: Any, text: str, field: str) -> None:
+    """Chooses a rule, and waits for a field of it."""
+    choose(driver, "edit-rule", text)
+    wait(driver, lambda d: d.find_elements(By.ID, f"edit-rule-{field}") and not busy(d))
+    assert driver.switch_to.active_element.get_attribute("id") == "edit-rule"
+
+
+def busy(driver: Any) -> bool:
+    return bool(driver.find_element(By.ID, "editor").get_attribute("aria-busy"))
+
+
+def marked(driver: Any, name: str, words: str) -> None:
+    """Waits until a field is said to be wrong, has the focus, and what is wrong stands below it."""
+    found = wait(driver, lambda d: d.find_elements(By.CSS_SELECTOR, f"#edit-{name}[aria-invalid]"))
+    wait(driver, lambda d: words in said(d, f"edit-{name}-wrong") and not busy(d))
+    assert driver.switch_to.active_element == found[0]
 
 
 def typed(driver: Any, name: str, text: str) -> Any:
@@ -96,6 +113,7 @@ def test_by_mouse(driver: Any, place: Path) -> None:
         choose(driver, "edit-class", "diagnosis")
         wait(driver, lambda d: "CANARY-D0" in said(d, "edit-tree"))
         # A value is dragged to another group.
+        driver.execute_script("place('edit-tree').scrollIntoView({ block: 'center' })")
         drag = webdriver.ActionChains(driver, duration=20)
         drag.click_and_hold(node(driver, "CANARY-D0")).move_to_element(
             node(driver, "CANARY-kind 1")
@@ -143,7 +161,10 @@ def test_by_mouse(driver: Any, place: Path) -> None:
 
 def test_by_keyboard(driver: Any, place: Path) -> None:
     with (place / "s.toml").open("a") as schema:
-        schema.write('[[class]]\nname = "number"\npath = "ssn"\ntype = "integer"\nrole = "identifier"\n')
+        schema.write(
+            '[[class]]\nname = "number"\npath = "ssn"\ntype = "integer"\nrole = "identifier"\n'
+            'hierarchy = { intervals = [5] }\n[[class]]\nname = "born"\npath = "born"\nhierarchy = { prefix = [4] }\n'
+        )
     explored, editor = editor_of(place)
     with served(explored, editor=editor) as explorer:
         shown(driver, explorer)
@@ -183,36 +204,53 @@ def test_by_keyboard(driver: Any, place: Path) -> None:
         assert up(editor, "diagnosis", "CANARY-D5") == selected(driver) == "<b>rare & new</b>"
         typed(driver, "edit-name", "CANARY-D0")
         driver.find_element(By.ID, "edit-rename").send_keys(Keys.ENTER)
-        wait(driver, lambda d: "that name is taken" in said(d, "edit-note"))
+        marked(driver, "name", "that name is taken")
         press("edit-dissolve", 4)
         assert up(editor, "diagnosis", "CANARY-D5") == "CANARY-kind 0"
         press("edit-undo", 5)
         assert up(editor, "diagnosis", "CANARY-D5") == "<b>rare & new</b>"
-        # Roles, and the widths of ranges of numbers.
+        # Roles, and the rules of the hierarchy.
         choose(driver, "edit-class", "number")
-        wait(driver, lambda d: d.find_elements(By.ID, "edit-min"))
+        wait(driver, lambda d: d.find_elements(By.ID, "edit-rule-intervals"))
         choose(driver, "edit-role", "quasi")
         done(driver, 6)
-        choose(driver, "edit-kind", "intervals")
-        typed(driver, "edit-levels", "7, 20")
-        driver.find_element(By.ID, "edit-set").send_keys(Keys.ENTER)
-        # Of widths that do not fit, it is said what is wrong, and what was typed stays.
-        wait(driver, lambda d: "multiple" in said(d, "edit-note"))
-        assert driver.find_element(By.ID, "edit-levels").get_attribute("value") == "7, 20"
-        typed(driver, "edit-levels", "100000000, 500000000")
-        press("edit-set", 7)
-        typed(driver, "edit-file", "s.toml")
-        driver.find_element(By.ID, "edit-save").send_keys(Keys.ENTER)
-        wait(driver, lambda d: "s.toml exists already" in said(d, "edit-note"))
-        typed(driver, "edit-file", "mine.toml")
-        driver.find_element(By.ID, "edit-save").send_keys(Keys.ENTER)
+        typed(driver, "edit-rule-intervals", "7, 20")
+        typed(driver, "edit-rule-max_open", "much").send_keys(Keys.ENTER)
+        # What is wrong stands at its field, and what was typed stays.
+        marked(driver, "rule-max_open", "must be a number")
+        typed(driver, "edit-rule-max_open", "").send_keys(Keys.ENTER)
+        marked(driver, "rule-intervals", "multiple")
+        assert driver.find_element(By.ID, "edit-rule-intervals").get_attribute("value") == "7, 20"
+        typed(driver, "edit-rule-intervals", "100000000, 500000000").send_keys(Keys.ENTER)
+        done(driver, 7)
+        # Another type has other rules.
+        choose(driver, "edit-class", "born")
+        wait(driver, lambda d: "born" in d.execute_script("return place('edit-class').selectedOptions[0].text"))
+        wait(driver, lambda d: d.find_elements(By.ID, "edit-rule-prefix"))
+        driver.find_element(By.CSS_SELECTOR, "#edit-more summary").send_keys(Keys.ENTER)
+        choose(driver, "edit-key-type", "date")
+        press("edit-keys", 8)
+        rule(driver, "ages", "on")
+        typed(driver, "edit-rule-ages", "5, 10").send_keys(Keys.ENTER)
+        marked(driver, "rule-on", "is missing")
+        typed(driver, "edit-rule-on", "2024-01-01")
+        choose(driver, "edit-rule-leaves", "are never")
+        press("edit-set", 9)
+        typed(driver, "edit-file", "s.toml").send_keys(Keys.ENTER)
+        marked(driver, "file", "s.toml exists already")
+        typed(driver, "edit-file", "mine.toml").send_keys(Keys.ENTER)
         wait(driver, lambda d: "Saved: mine.toml" in said(d, "edit-note"))
         driver.find_element(By.ID, "edit-apply").send_keys(Keys.ENTER)
-        wait(driver, lambda d: explorer.session.explored.of_role("quasi")[-1] == "number")
+        wait(driver, lambda d: explorer.session.explored.of_role("quasi")[-1] == "born")
+        # The page goes on where it was.
+        wait(driver, lambda d: "by the edited schema" in said(d, "edit-note") and not busy(d))
+        assert driver.switch_to.active_element.get_attribute("id") == "edit-class"
+        assert "born" in driver.execute_script("return place('edit-class').selectedOptions[0].text")
         assert not complaints(driver)
     saved = ta.Schema.load(place / "mine.toml")
     assert saved.spec("number").role == "quasi" and saved.spec("diagnosis").hierarchy == tree(editor, "diagnosis")
     assert saved.spec("number").hierarchy_source == {"intervals": [100000000, 500000000]}
+    assert saved.spec("born").hierarchy_source == {"ages": [5, 10], "on": "2024-01-01", "leaves": False}
 
 
 def test_the_editor_on_a_small_screen(place: Path) -> None:

@@ -16,6 +16,8 @@ from tests.support.explorers import Served, editor_of, hospital, served
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.explore import hand
 from treeanon.explore.editor import Editor
+from treeanon.explore.editor_page import editor_html
+from treeanon.explore.fields import KEY, RULE, WrongFields, class_keys, rules_for
 
 WORST = "<img src=x onerror=alert(1)>"
 
@@ -106,15 +108,119 @@ def test_wrong_edits_leave_the_draft_as_it_is(place: Path) -> None:
     for wrong in (
         lambda: editor.set_role(0, "king"),
         lambda: editor.set_role(9, "keep"),
-        lambda: editor.set_levels(0, "intervals", "5", {}),
-        lambda: editor.set_levels(0, "groups", "few", {}),
-        lambda: editor.set_levels(0, "groups", "1", {}),
-        lambda: editor.set_levels(0, "prefix", "1, 3", {}),
+        lambda: editor.set_rule(0, "intervals", {"rule-intervals": "5"}),
+        lambda: editor.set_rule(0, "groups", {"rule-groups": "few"}),
+        lambda: editor.set_rule(0, "groups", {"rule-groups": "1"}),
+        lambda: editor.set_rule(0, "prefix", {"rule-prefix": "1, 3"}),
+        lambda: editor.set_keys(0, {"key-type": "king"}),
         lambda: editor.edit_by_hand(0, explored, lambda tree: tree, 99),
     ):
         with pytest.raises(TreeanonError):
             wrong()
         assert editor.draft is given and editor.revision == 0 and not editor.can_undo
+
+
+def test_what_is_wrong_stands_at_its_field(place: Path) -> None:
+    _, editor = editor_of(place)
+    editor.set_keys(0, {"key-type": "integer"})
+
+    def wrong(kind: str, **typed: str) -> dict[str, str]:
+        with pytest.raises(WrongFields) as caught:
+            editor.set_rule(0, kind, {RULE + name: text for name, text in typed.items()})
+        return caught.value.problems
+
+    assert wrong("intervals", intervals="few", min="1", max="low") == {
+        "rule-intervals": "must be numbers, separated by commas",
+        "rule-max": "must be a number",
+    }
+    assert wrong("intervals", intervals="5, 12") == {
+        "rule-intervals": "each width must be a multiple of the one before"
+    }
+    assert wrong("intervals", intervals="5", min="9", max="3") == {"rule-max": "must not be less than min"}
+    assert wrong("groups") == {"rule-groups": "is missing: a whole number from 2"}
+    assert "must be one of" in wrong("dates", dates="noon")["rule"]
+    (found,) = wrong("file", file="none.csv").values()
+    assert "none.csv: cannot be read" in found
+    editor.set_keys(0, {"key-type": "date"})
+    assert wrong("ages", ages="5, 10") == {"rule-on": "is missing: a day such as 2024-01-31"}
+    assert wrong("ages", ages="5", on="2024-02-31") == {"rule-on": 'must be a day in quotes, such as "2024-01-31"'}
+    with pytest.raises(WrongFields) as caught:
+        editor.set_keys(0, {"key-type": "date", "key-min_level": "-1", "key-max_span": "wide"})
+    assert caught.value.problems == {
+        "key-min_level": "must be a whole number from 0",
+        "key-max_span": "must be a number",
+    }
+    with pytest.raises(WrongFields) as caught:
+        editor.set_keys(0, {"key-type": "text", "key-shift": "person"})
+    assert [*caught.value.problems] == ["key-shift"]
+
+
+def test_other_keys_of_a_class_are_kept_and_changed(place: Path) -> None:
+    with (place / "s.toml").open("a") as schema:
+        schema.write(
+            '[[class]]\nname = "born"\npath = "visits[].born"\ntype = "date"\nweight = 2\n'
+            'shift = "person"\non_unknown = "suppress"\nhierarchy = { dates = ["year"] }\n'
+            '[[class]]\nname = "ward"\npath = "visits[].ward.code"\nfacets = { name = "…ward.name" }\n'
+        )
+    _, editor = editor_of(place)
+    editor.set_role(4, "keep")
+    assert editor.keys(4)["facets"] == {"name": "visits[].ward.name"} and editor.keys(4)["role"] == "keep"
+    editor.set_keys(4, {"key-type": "text", "key-facets": "name=visits[].ward.name, other=…ward.other"})
+    assert editor.keys(4)["facets"] == {"name": "visits[].ward.name", "other": "visits[].ward.other"}
+    before = editor.keys(3)
+    shown = {KEY + one.name: one.text_of(before.get(one.name, one.default)) for one in class_keys(before)}
+    editor.set_keys(3, shown)
+    assert editor.keys(3) == before and before["shift"] == "person" and before["weight"] == 2
+    editor.set_keys(3, {**shown, "key-shift": "", "key-weight": "1"})
+    assert {"shift", "weight"} & {*editor.keys(3)} == set() and editor.keys(3)["on_unknown"] == "suppress"
+    # A rule that is not for the new type is gone with the old one.
+    editor.set_keys(3, {"key-type": "integer"})
+    assert editor.rule(3) == "flat" and editor.keys(3)["type"] == "integer"
+
+
+BY_RULE = [
+    ("text", {"prefix": [3, 1], "leaves": False}),
+    ("text", {"prefix": [3], "population": "zips.csv"}),
+    ("text", {"groups": 4}),
+    ("text", {"flat": True}),
+    ("text", {"icd10": True, "names": "names.csv"}),
+    ("text", {"icd10": "cm"}),
+    ("text", {"atc": True}),
+    ("text", {"terminology": "names.csv", "system": "urn:s"}),
+    ("text", "hospital.csv"),
+    ("integer", {"intervals": [5, 10], "min": 0, "max": 120, "min_open": 18, "max_open": 90}),
+    ("number", {"intervals": [0.5, 1.0], "max": 9.5}),
+    ("date", {"dates": ["month", "year"], "leaves": False}),
+    ("date", {"ages": [5, 10], "on": "2024-01-01", "top": 90, "leaves": False}),
+]
+
+
+@pytest.mark.parametrize(
+    ("value_type", "source"), BY_RULE, ids=lambda one: "-".join(one) if isinstance(one, dict) else ""
+)
+def test_every_key_of_every_rule_is_a_field(value_type: str, source: dict[str, object] | str, place: Path) -> None:
+    (place / "names.csv").write_text("code,parent,name,system\nJ18,,Pneumonia,urn:s\nJ18.9,J18,,urn:s\n")
+    (place / "zips.csv").write_text("code,parent,name,population,system\n12101,,,20001,urn:s\n")
+    explored, editor = editor_of(place)
+    editor.set_keys(0, {"key-type": value_type, "key-on_unknown": "error"})
+    table = {"file": source} if isinstance(source, str) else source
+    kind = next(iter(table))
+    declared = rules_for(value_type)[kind].parameters
+    fields = [one for one in declared if one.name in table and not (one.kind == "flag" and one.required)]
+    typed = {RULE + one.name: one.text_of(table[one.name]) for one in fields}
+    editor.set_rule(0, kind, typed)
+    assert editor.rule(0) == kind
+    found = editor.keys(0)["hierarchy"]
+    assert found == ({**table, "icd10": "who"} if table.get("icd10") is True else source)
+    # What the page shows of it means the same again, and the saved file has it.
+    shown = html.fromstring(editor_html(editor, explored, 0))
+    again = {one.get("name"): one.get("value") for one in shown.iter("input")}
+    again |= {one.get("name"): one.xpath("string(option[@selected]/@value)") for one in shown.iter("select")}
+    assert again["rule"] == kind and typed.items() <= again.items()
+    editor.set_rule(0, kind, again)
+    assert editor.keys(0)["hierarchy"] == found
+    editor.save("x.toml")
+    assert ta.Schema.load(place / "x.toml").classes[0].hierarchy_source == found
 
 
 def ask(explorer: Served, **fields: str) -> dict[str, str]:
@@ -130,8 +236,14 @@ def test_the_page_of_the_editor(place: Path) -> None:
         shown = ask(explorer, **fields)["editor"]
         assert "<img" not in shown and WORST in html.fromstring(shown).text_content()
         # Another window that does not know of it cannot edit.
-        assert "another window" in ask(explorer, **{**fields, "name": "x"})["editor"] and editor.revision == 1
-        assert ask(explorer, action="dance", revision="1") == {"problem": "unknown action"}
+        assert "another window" in ask(explorer, **{**fields, "name": "x"})["note"] and editor.revision == 1
+        assert ask(explorer, action="dance", revision="1")["note"] == "unknown action"
+        wrong = {"rule": "groups", "rule-groups": WORST, "shown": "2", "class": "2"}
+        found = ask(explorer, action="rule", revision="1", **wrong)
+        field = html.fromstring(found["editor"]).get_element_by_id("edit-rule-groups")
+        # What was typed stays, marked, and what is wrong is read out with it.
+        assert found["wrong"] is True and field.get("value") == WORST and field.get("aria-invalid") == "true"
+        assert "edit-rule-groups-wrong" in field.get("aria-describedby") and "<img" not in found["editor"]
         assert ask(explorer, action="role", role="drop", revision="1", **{"class": "2"})["reload"] is False
         assert ask(explorer, action="apply", revision="2")["reload"] is True
         assert "diagnosis" not in explorer.session.explored.of_role("quasi")
@@ -148,7 +260,7 @@ def test_the_page_of_the_editor(place: Path) -> None:
 def test_widths_of_what_is_by_hand(place: Path) -> None:
     explored, editor = editor_of(place)
     editor.edit_by_hand(2, explored, lambda tree: hand.dissolved(tree, 1), 1)
-    editor.set_levels(2, "groups", "3", {})
+    editor.set_rule(2, "groups", {"rule-groups": "3"})
     assert isinstance(editor.hierarchy(editor.draft.schema.classes[2], explored), str)
     found = editor.apply()
     tree = Editor.hierarchy(editor, editor.draft.schema.classes[2], found)

@@ -1,4 +1,4 @@
-"""The schema as it is edited on the page: roles, the widths and levels of builders, and hierarchies by hand.
+"""The schema as it is edited on the page: roles and other keys of classes, builders, and hierarchies by hand.
 
 Every edit is checked by the loader of schemas before it counts. Nothing that exists is ever replaced: a draft is saved
 to new files.
@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import re
 import threading
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from treeanon.errors import FileError, UsageError
+from treeanon.builders import BUILDERS
+from treeanon.errors import FileError, SchemaError, UsageError
 from treeanon.explore import hand
+from treeanon.explore.fields import FILE, KEY, RULE, WrongFields, class_keys, read_fields, rules_for
 from treeanon.explore.settings import ExploredData
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy, dump_csv
 from treeanon.io.output import open_output
 from treeanon.schema import ClassSpec, Schema
-from treeanon.schema.dump import dump_schema, relocated
+from treeanon.schema.dump import dump_schema, relocated, toml_pairs
 from treeanon.schema.model import ROLES
-
-KINDS = {
-    "text": ("groups", "prefix", "flat"),
-    "integer": ("intervals", "groups", "flat"),
-    "number": ("intervals", "groups", "flat"),
-    "date": ("dates", "flat"),
-}
-"""The builders that can be set on the page, by the type of the class."""
 
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,80}\.toml")
 _MOST_UNDO = 100
@@ -89,7 +85,7 @@ class Editor:
     def hierarchy(self, spec: ClassSpec, explored: ExploredData) -> Hierarchy | str:
         """Return the hierarchy of a class for editing by hand, or why it cannot be."""
         if spec.type != "text":
-            return "Numbers and dates follow their widths and levels."
+            return "Numbers and dates follow their rule."
         if spec.pseudonym or spec.role in ("identifier", "drop"):
             return "This class is not published."
         if any(name.endswith("_level") for name in spec.controls.given):
@@ -106,26 +102,52 @@ class Editor:
             return f"Of {len(found):,} nodes, too many to edit here; its file can be edited elsewhere."
         return found
 
+    def keys(self, at: int) -> dict[str, Any]:
+        """Return the keys of a class, as a schema would have them."""
+        spec = self._spec(at)
+        return next(table for table in _document(self.draft)["class"] if table["name"] == spec.name)
+
+    def rule(self, at: int) -> str:
+        """Return the name of the rule by which a class has its hierarchy; "" for one made by hand."""
+        spec = self._spec(at)
+        if spec.name in self.draft.own:
+            return ""
+        source = self.keys(at).get("hierarchy", {"flat": True})
+        if isinstance(source, str):
+            return FILE.name
+        return next((name for name in BUILDERS if name in source), "")
+
     def set_role(self, at: int, role: str) -> None:
         """Give a class another role."""
         if role not in ROLES:
             raise UsageError(f"role must be one of {', '.join(ROLES)}")
-        self._replace(replace(self._spec(at), role=role), self.draft.own)
+        self._replace(at, {**self.keys(at), "role": role}, self.draft.own)
 
-    def set_levels(self, at: int, kind: str, levels: str, bounds: Mapping[str, str]) -> None:
-        """Have a builder make the hierarchy of a class, with these widths or levels."""
-        spec = self._spec(at)
-        if kind not in KINDS[spec.type]:
-            raise UsageError(f"the hierarchy must be one of {', '.join(KINDS[spec.type])}")
-        old = spec.hierarchy_source
-        rest = dict(old) if isinstance(old, Mapping) and kind in old else {}
-        made: dict[str, object] = {**rest, kind: _levels(kind, levels)}
-        for name, text in bounds.items() if kind == "intervals" else ():
-            made.pop(name, None)
-            if text.strip():
-                made[name] = _number(text)
+    def set_keys(self, at: int, typed: Mapping[str, str]) -> None:
+        """Give a class what its fields say; a hierarchy that is not for its new type goes."""
+        before = self.keys(at)
+        declared = class_keys(before)
+        found = read_fields(KEY, declared, typed, before)
+        if found.get("pseudonym") == "true":
+            found["pseudonym"] = True
+        rest = {name: value for name, value in before.items() if name not in {one.name for one in declared}}
+        own, value_type = self.draft.own, str(found.get("type", "text"))
+        if self.rule(at) not in rules_for(value_type) and value_type != self._spec(at).type:
+            rest.pop("hierarchy", None)
+            own = {name: one for name, one in own.items() if name != before["name"]}
+        self._replace(at, {**rest, **found}, own)
+
+    def set_rule(self, at: int, kind: str, typed: Mapping[str, str]) -> None:
+        """Have a rule make the hierarchy of a class: a builder with what its fields say, or a file."""
+        spec, before = self._spec(at), self.keys(at)
+        rules = rules_for(spec.type)
+        if kind not in rules:
+            raise WrongFields({"rule": f"must be one of {', '.join(rules)}"})
+        source = before.get("hierarchy")
+        old = {FILE.name: source} if isinstance(source, str) else source or {}
+        made = read_fields(RULE, rules[kind].parameters, typed, old if self.rule(at) == kind else {})
         own = {name: one for name, one in self.draft.own.items() if name != spec.name}
-        self._replace(replace(spec, hierarchy_source=made), own)
+        self._replace(at, {**before, "hierarchy": made["file"] if kind == FILE.name else made}, own)
 
     def edit_by_hand(self, at: int, explored: ExploredData, change: Callable[[Hierarchy], Hierarchy], node: int) -> int:
         """Change the hierarchy of a class by hand; return the code that a node of before has now, or 0."""
@@ -136,7 +158,7 @@ class Editor:
         if not 0 <= node < len(before):
             raise UsageError("select a value or a group first")
         after = change(before)
-        self._replace(spec, {**self.draft.own, spec.name: after})
+        self._replace(at, self.keys(at), {**self.draft.own, spec.name: after})
         return after.find(before.texts[node]) or 0
 
     def undo(self) -> None:
@@ -156,14 +178,14 @@ class Editor:
     def save(self, name: str) -> list[str]:
         """Write the draft to new files that only their owner can read; return their names, that of the schema first."""
         if not FILE_NAME.fullmatch(name):
-            raise UsageError(
-                "the name of the file must end in .toml, and be of letters, digits, - and _, without folders"
-            )
+            wrong = "the name of the file must end in .toml, and be of letters, digits, - and _, without folders"
+            raise WrongFields({"file": wrong})
         schema, files = self._as_files(name)
         texts = {**files, name: dump_schema(schema)}
         for one in texts:
             if (self.folder / one).exists() or (self.folder / one).is_symlink():
-                raise UsageError(f"{one} exists already; nothing is replaced from here: choose another name")
+                wrong = f"{one} exists already; nothing is replaced from here: choose another name"
+                raise WrongFields({"file": wrong})
         self._write(texts)
         self._saved = (self.draft, name)
         return [name, *files]
@@ -200,31 +222,66 @@ class Editor:
             raise UsageError("no such class")
         return self.draft.schema.classes[at]
 
-    def _replace(self, spec: ClassSpec, own: Mapping[str, Hierarchy]) -> None:
-        """Make the draft in which a class is this one, if the loader accepts it."""
-        classes = tuple(spec if one.name == spec.name else one for one in self.draft.schema.classes)
-        made = Draft(_checked(replace(self.draft.schema, classes=classes), own, self.draft.schema), own)
+    def _replace(self, at: int, table: Mapping[str, Any], own: Mapping[str, Hierarchy]) -> None:
+        """Make the draft in which a class has these keys, if the loader accepts it."""
+        document = _document(Draft(self.draft.schema, own))
+        name = self._spec(at).name
+        # What is made by hand has no file that the loader could read yet.
+        plain = {**table, "hierarchy": {"flat": True}} if name in own else dict(table)
+        document["class"] = [plain if one["name"] == name else one for one in document["class"]]
+        made = Draft(_checked(document, own, self.draft.schema, name), own)
         self._past = [*self._past[1 - _MOST_UNDO :], self.draft]
         self.draft = made
         self.revision += 1
 
 
-def _checked(schema: Schema, own: Mapping[str, Hierarchy], before: Schema) -> Schema:
-    """Return the schema as the loader makes it; what is made by hand has no file that it could read yet.
+def _document(draft: Draft) -> dict[str, Any]:
+    """Return the schema as plain data; hierarchies made by hand are left out."""
+    classes = tuple(
+        replace(one, hierarchy_source={"flat": True}) if one.name in draft.own else one for one in draft.schema.classes
+    )
+    return tomllib.loads(dump_schema(replace(draft.schema, classes=classes)))
+
+
+def _checked(document: dict[str, Any], own: Mapping[str, Hierarchy], before: Schema, name: str) -> Schema:
+    """Return the schema as the loader makes it; WrongFields for what is wrong with keys of the class of that name.
 
     A class whose hierarchy is declared as before keeps it: so it is known whether the data were read by it.
     """
-    plain = tuple(replace(one, hierarchy_source={"flat": True}) if one.name in own else one for one in schema.classes)
-    folder = Path(schema.source).resolve().parent
-    loaded = Schema.loads(dump_schema(replace(schema, classes=plain)), folder=folder, source=schema.source)
+    folder = Path(before.source).resolve().parent
+    try:
+        loaded = Schema.loads(toml_pairs(iter(document.items())), folder=folder, source="schema")
+    except SchemaError as error:
+        raise _in_fields(error, document, name) from None
 
     def kept(spec: ClassSpec) -> ClassSpec:
         if spec.name in own:
             return replace(spec, hierarchy=own[spec.name], hierarchy_source=None)
         old = before.spec(spec.name)
-        return replace(spec, hierarchy=old.hierarchy) if old.hierarchy_source == spec.hierarchy_source else spec
+        same = (old.hierarchy_source, old.type) == (spec.hierarchy_source, spec.type)
+        return replace(spec, hierarchy=old.hierarchy) if same else spec
 
-    return replace(loaded, classes=tuple(map(kept, loaded.classes)))
+    return replace(loaded, classes=tuple(map(kept, loaded.classes)), source=before.source)
+
+
+def _in_fields(error: SchemaError, document: Mapping[str, Any], name: str) -> UsageError:
+    """Return the problems of a schema, those with keys of a class by the names of their fields."""
+    fields: dict[str, str] = {}
+    others = []
+    for problem in error.problems:
+        top, at, key, *more = (*problem.path, "", "", "")[: max(3, len(problem.path))]
+        if top != "class" or not isinstance(at, int) or document["class"][at]["name"] != name:
+            # The lines are of a text that nobody has seen.
+            others.append(re.sub(r"^schema(, line \d+)?(, |: )?", "", str(problem)))
+        elif key == "role":
+            fields.setdefault("role", problem.message)
+        elif key == "hierarchy":
+            table = document["class"][at].get("hierarchy")
+            own = next((one for one in BUILDERS if isinstance(table, dict) and one in table), FILE.name)
+            fields.setdefault(f"{RULE}{more[0] if more else own}", problem.message)
+        else:
+            fields.setdefault(f"{KEY}{str(key).partition('.')[0]}", problem.message)
+    return UsageError("\n".join(others)) if others else WrongFields(fields)
 
 
 def _built(explored: ExploredData, name: str) -> Hierarchy | None:
@@ -246,25 +303,3 @@ def _numbered(stem: str) -> Iterator[str]:
     while True:
         yield f"{stem}-{number}.csv"
         number += 1
-
-
-def _levels(kind: str, text: str) -> object:
-    """Return the value of a builder's key."""
-    if kind == "flat":
-        return True
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if kind == "dates":
-        return parts
-    numbers = [_number(part) for part in parts]
-    if kind == "groups":
-        if len(numbers) != 1:
-            raise UsageError("groups: give one number, how many values or groups are in a group")
-        return numbers[0]
-    return numbers
-
-
-def _number(text: str) -> int | float:
-    try:
-        return int(text) if re.fullmatch(r"\s*-?[0-9]{1,15}\s*", text) else float(text)
-    except ValueError:
-        raise UsageError("widths, bounds and levels must be numbers, with commas between them") from None

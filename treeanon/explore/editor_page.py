@@ -2,94 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from treeanon.explore import hand
-from treeanon.explore.editor import KINDS, Editor
+from treeanon.explore.editor import Editor
+from treeanon.explore.fields import FILE, KEY, RULE, class_keys, field, fields_of, rules_for
 from treeanon.explore.settings import ExploredData
 from treeanon.hierarchy import Hierarchy
 from treeanon.reports.page.elements import Content, Element, el, text_of
-from treeanon.schema import ClassSpec
 from treeanon.schema.model import ROLES
 
-_AS_IT_IS = "as it is"
+_NOTHING: Mapping[str, str] = {}
 
 
 def editor_html(
-    editor: Editor, explored: ExploredData, at: int = 0, node: int = 0, note: str = "", problem: str = ""
+    editor: Editor,
+    explored: ExploredData,
+    at: int = 0,
+    node: int = 0,
+    typed: Mapping[str, str] = _NOTHING,
+    wrong: Mapping[str, str] = _NOTHING,
 ) -> str:
-    """Return the editor with a class and one of its nodes selected."""
+    """Return the editor with a class and one of its nodes selected, what was typed, and what is wrong with it."""
     classes = editor.draft.schema.classes
     at = at if 0 <= at < len(classes) else 0
-    spec = classes[at]
-    found = editor.hierarchy(spec, explored)
+    found = editor.hierarchy(classes[at], explored)
     state = el(
         "div",
-        el("div", _class(editor, at), _role(spec), class_="edit-row"),
-        _builder(spec, made_by_hand=spec.name in editor.draft.own),
-        el("p", found, class_="hint") if isinstance(found, str) else _by_hand(found, node, spec.name),
-        el("p", problem or note, class_="problem" if problem else "hint", role="status", id="edit-note"),
-        _finish(editor),
+        el("div", _class(editor, at), _role(classes[at].role, typed, wrong), class_="edit-row"),
+        _keys(editor, at, typed, wrong),
+        _rule(editor, at, typed, wrong),
+        el("p", found, class_="hint")
+        if isinstance(found, str)
+        else _by_hand(found, node, classes[at].name, typed, wrong),
+        _finish(editor, typed, wrong),
         id="edit-state",
         data_revision=str(editor.revision),
+        data_class=str(at),
     )
     return text_of(state)
 
 
 def _class(editor: Editor, at: int) -> Element:
-    options = [
-        el("option", spec.name, value=str(index), selected="selected" if index == at else None)
-        for index, spec in enumerate(editor.draft.schema.classes)
-    ]
-    return el("p", el("label", "class", for_="edit-class"), el("select", options, id="edit-class", data_do="show"))
+    names = {str(index): spec.name for index, spec in enumerate(editor.draft.schema.classes)}
+    return field("class", "Class", str(at), choices=names, does="show")
 
 
-def _role(spec: ClassSpec) -> Element:
-    options = [el("option", role, value=role, selected="selected" if role == spec.role else None) for role in ROLES]
-    return el("p", el("label", "role", for_="edit-role"), el("select", options, id="edit-role", data_do="role"))
+def _role(role: str, typed: Mapping[str, str], wrong: Mapping[str, str]) -> Element:
+    now = typed.get("role", role)
+    return field("role", "Role", now, _ROLES[role], wrong.get("role", ""), dict(zip(ROLES, ROLES, strict=True)),
+                 does="role")  # fmt: skip
 
 
-def _builder(spec: ClassSpec, *, made_by_hand: bool) -> Element:
-    """Return the fields of the builder: its kind, its widths or levels, and the bounds of intervals."""
-    source = spec.hierarchy_source if isinstance(spec.hierarchy_source, dict) else {}
-    now = next((kind for kind in KINDS[spec.type] if kind in source), "")
-    given = source.get(now)
-    levels = ", ".join(map(str, given)) if isinstance(given, list) else "" if given in (None, True) else str(given)
-    what = "made by hand" if made_by_hand else "from a file" if isinstance(spec.hierarchy_source, str) else _AS_IT_IS
-    options = [
-        *([] if now else [el("option", what, value="", selected="selected")]),
-        *(el("option", kind, value=kind, selected="selected" if kind == now else None) for kind in KINDS[spec.type]),
-    ]
-    return el(
-        "fieldset",
-        el("legend", "Hierarchy by rule"),
-        el(
-            "div",
-            el("p", el("label", "rule", for_="edit-kind"), el("select", options, id="edit-kind")),
-            _text("edit-levels", "widths or levels", levels),
-            [_text(f"edit-{name}", name, str(source.get(name, ""))) for name in ("min", "max")]
-            if "intervals" in KINDS[spec.type]
-            else None,
-            el("button", "Set", type="button", id="edit-set", data_do="levels"),
-            class_="edit-row",
-        ),
-        el("p", _EXAMPLES[spec.type], class_="hint"),
-    )
-
-
-_EXAMPLES = {
-    "text": "groups: values in a group, such as 5; prefix: characters kept, such as 3, 1.",
-    "integer": "intervals: widths, such as 5, 10, 20; groups: values in a group, such as 5.",
-    "number": "intervals: widths, such as 0.5, 1, 10; groups: values in a group, such as 5.",
-    "date": "dates: month, quarter, year, decade.",
+_ROLES = {
+    "quasi": "Others may know it: it is generalized.",
+    "sensitive": "Nobody may learn it: it is published as it is, and protected by l.",
+    "identifier": "It names a person: it is never published.",
+    "keep": "Published as it is. You declare it safe.",
+    "drop": "Left out.",
 }
 
 
-def _text(name: str, title: str, value: str) -> Element:
-    return el("p", el("label", title, for_=name), el("input", type="text", id=name, value=value, autocomplete="off"))
+def _keys(editor: Editor, at: int, typed: Mapping[str, str], wrong: Mapping[str, str]) -> Element:
+    """Return the fields of other keys of the class, folded."""
+    table = editor.keys(at)
+    return el(
+        "details",
+        el("summary", "Type and other keys of the class"),
+        el("div", fields_of(KEY, class_keys(table), table, typed, wrong), class_="edit-row"),
+        el("button", "Set", type="button", id="edit-keys", data_do="keys"),
+        id="edit-more",
+        open="open" if any(name.startswith(KEY) for name in wrong) else None,
+        class_="plain",
+    )
 
 
-def _by_hand(hierarchy: Hierarchy, node: int, name: str) -> Element:
+def _rule(editor: Editor, at: int, typed: Mapping[str, str], wrong: Mapping[str, str]) -> Element:
+    """Return the rule of the hierarchy, and the fields of its keys."""
+    own, rules = editor.rule(at), rules_for(editor.draft.schema.classes[at].type)
+    kind = typed.get("rule", own)
+    names = {name: one.title for name, one in rules.items()}
+    source = editor.keys(at).get("hierarchy", {})
+    values = {} if kind != own else {FILE.name: source} if isinstance(source, str) else source
+    chosen = rules.get(kind)
+    parts: list[Content] = [
+        field("rule", "Rule", kind, "" if chosen is None else chosen.help, wrong.get("rule", ""),
+              names if own else {"": "made by hand", **names}, does="show"),
+    ]  # fmt: skip
+    if chosen is not None:
+        parts += fields_of(RULE, chosen.parameters, values, typed, wrong)
+    return el(
+        "fieldset",
+        el("legend", "Hierarchy by rule"),
+        el("div", parts, class_="edit-row"),
+        None if chosen is None else el("button", "Set rule", type="button", id="edit-set", data_do="rule"),
+    )
+
+
+def _by_hand(hierarchy: Hierarchy, node: int, name: str, typed: Mapping[str, str], wrong: Mapping[str, str]) -> Element:
     """Return the tree, and the menu for the selected node."""
     node = node if 0 < node < len(hierarchy) else 0
     return el(
@@ -99,7 +109,7 @@ def _by_hand(hierarchy: Hierarchy, node: int, name: str) -> Element:
            class_="hint"),
         el("div", el("ul", _branch(hierarchy, node), role="tree", aria_label=f"Hierarchy of {name}", id="edit-tree"),
            class_="edit-tree"),
-        el("div", _menu(hierarchy, node), class_="edit-row") if node else None,
+        el("div", _menu(hierarchy, node, typed, wrong), class_="edit-row") if node else None,
     )  # fmt: skip
 
 
@@ -126,7 +136,7 @@ def _branch(hierarchy: Hierarchy, selected: int) -> Element:
     return top
 
 
-def _menu(hierarchy: Hierarchy, node: int) -> Sequence[Content]:
+def _menu(hierarchy: Hierarchy, node: int, typed: Mapping[str, str], wrong: Mapping[str, str]) -> Sequence[Content]:
     group = hand.is_group(hierarchy, node)
     homes = hand.homes(hierarchy, node)
     others = [one for one in homes if one]
@@ -135,7 +145,7 @@ def _menu(hierarchy: Hierarchy, node: int) -> Sequence[Content]:
     return [
         _choice("move", "Move to", hierarchy, homes),
         _choice("merge", "Merge into", hierarchy, others) if group else None,
-        _text("edit-name", "name of a group", ""),
+        field("name", "Name of a group", typed.get("name", ""), problem=wrong.get("name", "")),
         el("button", "New group", type="button", id="edit-group", data_do="group"),
         el("button", "Rename", type="button", id="edit-rename", data_do="rename") if group else None,
         el("button", "Dissolve", type="button", id="edit-dissolve", data_do="dissolve") if group else None,
@@ -154,16 +164,21 @@ def _choice(action: str, title: str, hierarchy: Hierarchy, homes: Sequence[int])
     )
 
 
-def _finish(editor: Editor) -> Element:
-    off = None if editor.pending else "disabled"
+def _finish(editor: Editor, typed: Mapping[str, str], wrong: Mapping[str, str]) -> Element:
+    undo = None if editor.can_undo else "disabled"
+    pending = None if editor.pending else "disabled"
     return el(
         "div",
-        el("button", "Undo", type="button", id="edit-undo", data_do="undo",
-           disabled=None if editor.can_undo else "disabled"),
-        el("button", "Apply to the sample", type="button", id="edit-apply", data_do="apply", disabled=off),
-        _text("edit-file", "save as", "edited.toml"),
+        el("p", el("button", "Undo", type="button", id="edit-undo", data_do="undo", disabled=undo),
+           el("button", "Apply to the sample", type="button", id="edit-apply", data_do="apply", disabled=pending),
+           class_="edit-buttons"),
+        field("file", "Save as", typed.get("file", "edited.toml"), _SAVING, wrong.get("file", "")),
         el("button", "Save", type="button", id="edit-save", data_do="save"),
-        el("p", "Files are new, readable by you alone, in the folder in which the explorer was started. Hierarchies"
-           " show values. Comments of the schema and its [release] are not in them.", class_="hint"),
         class_="edit-row",
     )  # fmt: skip
+
+
+_SAVING = (
+    "Files are new, readable by you alone, in the folder in which the explorer was started. Hierarchies show values."
+    " Comments of the schema and its [release] are not in them."
+)

@@ -222,6 +222,7 @@ def _editor(editor: Editor | None) -> Element:
         "details",
         el("summary", "Edit schema and hierarchies"),
         el("div", id="editor"),
+        el("p", id="edit-note", role="status", class_="hint"),
         open=opened,
         class_="plain",
         id="edit-panel",

@@ -213,7 +213,7 @@ class SchemaProblems:
         line = self.places.line(*path)
         owner, key = self._words(path)
         place = ", ".join(part for part in (self.source, line and f"line {line}", owner) if part)
-        self._found.append((line or 0, Problem(f"{place}: {key}" if key else place, message)))
+        self._found.append((line or 0, Problem(f"{place}: {key}" if key else place, message, path)))
 
     def unknown_keys(self, table: Iterable[str], known: Collection[str], owner: str, *path: str | int) -> None:
         """Note every key of a table that is not among those known."""
