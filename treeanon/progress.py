@@ -6,10 +6,13 @@ import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 
 Progress = Callable[[int, int | None], None]
@@ -113,6 +116,42 @@ def _wait_for_cleanup(found: Future[T], end: Callable[[], None]) -> None:
     until = time.monotonic() + _CLEANUP_SECONDS
     while not wait([found], _POLL_SECONDS).done and time.monotonic() < until:
         end()
+
+
+def in_turn(work: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[tuple[A, B]]:
+    """Yield each item with what `work` makes of it, in their order, while threads work on those that follow.
+
+    Only a few items are ahead of the one that was yielded. An error of the items comes after all before it, as if
+    there were one thread.
+
+    >>> list(in_turn(lambda number: number * 2, [1, 2, 3], jobs=2))
+    [(1, 2), (2, 4), (3, 6)]
+    """
+    if jobs == 1:
+        for item in items:
+            yield item, work(item)
+        return
+    waiting: deque[tuple[A, Future[B]]] = deque()
+    problem: Exception | None = None
+    with ThreadPoolExecutor(jobs) as pool:
+        given = iter(items)
+        while True:
+            try:
+                item = next(given)
+            except StopIteration:
+                break
+            except Exception as failed:
+                problem = failed
+                break
+            waiting.append((item, pool.submit(work, item)))
+            if len(waiting) > jobs:
+                first, found = waiting.popleft()
+                yield first, found.result()
+        while waiting:
+            first, found = waiting.popleft()
+            yield first, found.result()
+    if problem is not None:
+        raise problem
 
 
 def is_work_abandoned() -> bool:

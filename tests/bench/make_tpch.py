@@ -3,7 +3,7 @@
     tpchgen-cli parquet -s 10 --tables=customer,orders,lineitem,part,nation --output-dir=PQ
     python tests/bench/make_tpch.py --parquet PQ --out DIR --sizes 100000,1000000 --seed 1
 
-samples/make_tpch.py chooses the rows: a record is the same whatever the sizes, and a smaller file is a prefix
+treeanon/bench/tpch.py chooses the rows: a record is the same whatever the sizes, and a smaller file is a prefix
 of a larger one.
 
 TPC-H gives a third of its customers no orders: scale factor 10 makes 999,982 records, 18 short of a
@@ -27,9 +27,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "samples"))
-
-from make_tpch import Ints, Rows, integers, reduced_tables
+from treeanon.bench.tpch import Ints, Rows, integers, reduced_tables
 
 CUSTOMERS_AT_ONCE = 50_000
 

@@ -35,7 +35,7 @@ def test_they_are_what_reading_merged_trees_gives(seed: int) -> None:
 def test_moved_nodes_tell_that_trees_are_merged(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     draw = random.Random(seed)
     forest = forest_of_records([document(random_record(draw)) for _ in range(4)], MERGED)
-    labels = forest._used_labels()
+    labels = forest._used_texts()
     pairs = [(a, b) for a in labels for b in labels if a[0] == "H" and b[0] in "DE"]
     moved = forest.disassociate(draw.sample(pairs, min(2, len(pairs))))
     if moved == forest:

@@ -258,8 +258,9 @@ def hierarchy_for(spec: ClassSpec, parts: Sequence[Sequence[str]]) -> Hierarchy:
     if isinstance(spec.hierarchy, Hierarchy):
         return spec.hierarchy
     builder = Flat() if spec.pseudonym else spec.hierarchy
-    if len(parts) == 1 and isinstance(parts[0], NumberTexts) and isinstance(builder, Intervals):
-        found = builder.build_numbers(parts[0])
+    if isinstance(builder, Intervals) and any(isinstance(part, NumberTexts) for part in parts):
+        numbers = NumberTexts.together(parts)
+        found = None if numbers is None else builder.build_numbers(numbers)
         if found is not None:
             return found
     return builder.build(filter(None, chain.from_iterable(parts)))

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -112,12 +112,26 @@ class Classes:
             texts = tuple(texts)
         return list(map(texts.__getitem__, codes.tolist()))
 
-    @cached_property
-    def text_rank(self) -> Ints:
-        """The place of every label in the order of (class, value) as texts."""
-        keys = list(zip([STAR, *(self.names[owner] for owner in self.class_of[1:])], self.texts, strict=True))
-        rank = np.empty(len(keys), np.int32)
-        rank[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys), dtype=np.int32)
+    def decoded(self, labels: Ints) -> list[tuple[str, str]]:
+        """Return class and value of ascending labels.
+
+        >>> from treeanon.hierarchy import Hierarchy
+        >>> Classes(("sex",), (-1,), (Hierarchy.flat(["F", "M"]),)).decoded(np.array([0, 1, 3]))
+        [('*', '*'), ('sex', '*'), ('sex', 'M')]
+        """
+        bounds = np.searchsorted(labels, self.first).tolist()
+        found = [(STAR, STAR)] * bounds[0]
+        for owner, (start, stop) in enumerate(pairwise(bounds)):
+            if start < stop:
+                found += [(self.names[owner], text) for text in self.texts_of(owner, labels[start:stop])]
+        return found
+
+    def text_rank(self, labels: Ints) -> Ints:
+        """Return the places of different labels in the order of (class, value) as texts; 0 for all others."""
+        labels = np.unique(labels)
+        keys = self.decoded(labels)
+        rank = np.zeros(len(self), np.int32)
+        rank[labels[sorted(range(len(keys)), key=keys.__getitem__)]] = np.arange(len(keys), dtype=np.int32)
         return rank
 
     def index(self, name: str) -> int:

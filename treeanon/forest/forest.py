@@ -318,16 +318,30 @@ class Forest(Shown):
         index %= len(self)
         return next(self[index : index + 1].records())
 
-    def in_text_order(self) -> Forest:
-        """Return the same trees with siblings in the order of (class, value) as texts, as trees files have them."""
-        return self._canonical(self.offsets, self.parent, self.label, self.classes.text_rank)
+    def in_text_order(self, rank: Ints | None = None) -> Forest:
+        """Return the same trees with siblings in the order of (class, value) as texts, as trees files have them.
+
+        `rank` is that of a forest of which this is a part (`text_rank`), where it is known.
+        """
+        rank = self.text_rank() if rank is None else rank
+        return self._canonical(self.offsets, self.parent, self.label, rank)
+
+    def text_rank(self) -> Ints:
+        """Return the place of every label that occurs in the order of (class, value) as texts."""
+        return self.classes.text_rank(self.used_labels())
+
+    def used_labels(self) -> Ints:
+        """Return the labels that occur, ascending."""
+        used = np.zeros(len(self.classes), bool)
+        used[self.label] = True
+        return np.flatnonzero(used).astype(np.int32)
 
     def equals(self, other: Forest) -> bool:
         """Return whether both hold the same trees over the same class tree, the order of records aside."""
         if len(self) != len(other) or self.nodes != other.nodes or self._class_tree() != other._class_tree():
             return False
-        texts = self._used_labels()
-        if texts != other._used_labels():
+        texts = self._used_texts()
+        if texts != other._used_texts():
             return False
         code = {text: number for number, text in enumerate(texts, start=self.classes.types + 1)}
         return bool(np.array_equal(self._fingerprints(code), other._fingerprints(code)))
@@ -341,15 +355,16 @@ class Forest(Shown):
         tree = self.classes.tree
         return {name: tree[parent][0] if parent >= 0 else STAR for name, parent in tree}
 
-    def _used_labels(self) -> list[Label]:
+    def _used_texts(self) -> list[Label]:
         """Return the labels that occur, in the order of their texts; types, which are labels 1 to `types`, aside."""
-        used = np.unique(self.label)
-        return sorted(self.classes.decode(i) for i in used if not 0 < i <= self.classes.types)
+        used = self.used_labels()
+        return sorted(self.classes.decoded(used[(used == 0) | (used > self.classes.types)]))
 
     def _fingerprints(self, code: dict[Label, int]) -> np.ndarray:
         """Return two 64-bit hashes of every record, over labels numbered by `code`, sorted."""
-        types = self.classes.types
-        mapping = np.array([code.get(self.classes.decode(i), 0) for i in range(len(self.classes))], np.int32)
+        types, used = self.classes.types, self.used_labels()
+        mapping = np.zeros(len(self.classes), np.int32)
+        mapping[used] = [code.get(text, 0) for text in self.classes.decoded(used)]
         mapping[1 : types + 1] = np.arange(1, types + 1)
         rank = np.arange(types + len(code) + 1, dtype=np.int32)
         trees = canonical_trees(self.offsets, self.parent, mapping[self.label], rank, types)

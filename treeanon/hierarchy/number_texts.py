@@ -123,6 +123,26 @@ class NumberTexts(Sequence[str]):
         steps, found = steps_of_texts(texts, decimals)
         return cls(np.unique(steps), decimals) if found.all() else None
 
+    @classmethod
+    def together(cls, parts: Sequence[Sequence[str]]) -> NumberTexts | None:
+        """Return the different texts of all parts, of which "" is none; None unless each is the shortest of a number.
+
+        >>> texts = NumberTexts.together([["7", ""], NumberTexts(np.array([70, 105]), 1)])
+        >>> list(texts or []), NumberTexts.together([["7"], ["x"]])
+        (['7', '10.5'], None)
+        """
+        if len(parts) == 1 and isinstance(parts[0], NumberTexts):
+            return parts[0]
+        read = [part if isinstance(part, cls) else cls.read([text for text in part if text]) for part in parts]
+        decimals = max((part.decimals for part in read if part is not None), default=0)
+        steps = [None if part is None else part.in_steps(decimals) for part in read]
+        kept = [
+            None if part is None or own is None else own if part.kept is None else own[part.kept]
+            for part, own in zip(read, steps, strict=True)
+        ]
+        numbers = [own for own in kept if own is not None]
+        return cls(np.unique(np.concatenate(numbers)), decimals) if len(numbers) == len(parts) else None
+
     def __reduce__(self) -> Any:
         return NumberTexts, (self.steps, self.decimals, None, self.kept)
 

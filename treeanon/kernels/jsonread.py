@@ -73,7 +73,8 @@ class Rows(NamedTuple):
 
 
 @njit
-def _equal(text: Bytes, a: int, b: int, other: Bytes, c: int, d: int) -> bool:
+def equal(text: Bytes, a: int, b: int, other: Bytes, c: int, d: int) -> bool:
+    """Whether two spans of bytes are equal."""
     if b - a != d - c:
         return False
     for i in range(b - a):
@@ -95,7 +96,7 @@ def _member(text: Bytes, at: int, tables: ReadTables, step: int) -> int:
             if text[i] == _BACKSLASH:
                 return -2
         value = skip_blanks(text, skip_blanks(text, end) + 1)
-        if _equal(text, at + 1, end - 1, tables.names, tables.step_start[step], tables.step_stop[step]):
+        if equal(text, at + 1, end - 1, tables.names, tables.step_start[step], tables.step_stop[step]):
             found = value
         at = skip_blanks(text, value_end(text, value))
         if text[at] == _COMMA:
@@ -123,7 +124,7 @@ def _same_field(tables: ReadTables, one: int, other: int) -> bool:
     for i in range(count):
         a, b = first + i, second + i
         names, start, stop = tables.names, tables.step_start, tables.step_stop
-        if not _equal(names, start[a], stop[a], names, start[b], stop[b]):
+        if not equal(names, start[a], stop[a], names, start[b], stop[b]):
             return False
     return True
 
@@ -143,7 +144,7 @@ def _holds(text: Bytes, at: int, tables: ReadTables, predicate: int) -> int:
         if text[i] == _BACKSLASH:
             return -1
     start, stop = tables.constant_start[predicate], tables.constant_stop[predicate]
-    return 1 if _equal(text, at + 1, end - 1, tables.names, start, stop) else 0
+    return 1 if equal(text, at + 1, end - 1, tables.names, start, stop) else 0
 
 
 @njit
@@ -157,7 +158,7 @@ def _may_hold_nul(text: Bytes, start: int, stop: int) -> bool:
 
 
 @njit
-def _entry(text: Bytes, start: int, stop: int, held: int, seed: int, entries: int, rows: Rows) -> int:
+def entry_of(text: Bytes, start: int, stop: int, held: int, seed: int, entries: int, rows: Rows) -> int:
     """The entry for a span of text in a class: the one there is, or number `entries` made new."""
     code = np.uint64(seed) ^ (np.uint64(held) * np.uint64(0x9E3779B97F4A7C15))
     for i in range(start, stop):
@@ -175,7 +176,7 @@ def _entry(text: Bytes, start: int, stop: int, held: int, seed: int, entries: in
             rows.entry_hash[entries] = code
             return entries
         if rows.entry_hash[found] == code and rows.entry_class[found] == held:
-            if _equal(text, rows.entry_start[found], rows.entry_stop[found], text, start, stop):
+            if equal(text, rows.entry_start[found], rows.entry_stop[found], text, start, stop):
                 return int(found)
         slot = (slot + np.uint64(1)) & mask
 
@@ -239,7 +240,7 @@ def read_records(
                 if kind == SCALAR:
                     # null and "" are no node
                     if char != _NULL and not (char == _QUOTE and end - i == 2):
-                        entry = _entry(text, i, end, target, seed, n_entries, rows)
+                        entry = entry_of(text, i, end, target, seed, n_entries, rows)
                         if entry == n_entries:
                             n_entries += 1
                         rows.cell_row[n_cells] = row
@@ -290,14 +291,14 @@ def read_records(
                 if what >= 0:
                     known = False
                     for j in range(tables.key_first[what], tables.key_first[what + 1]):
-                        if _equal(text, start, i, tables.names, tables.key_start[j], tables.key_stop[j]):
+                        if equal(text, start, i, tables.names, tables.key_start[j], tables.key_stop[j]):
                             kind, target, known = tables.key_kind[j], tables.key_target[j], True
                             break
                     if not known and n_entries == room:
                         good = False
                         break
                     if not known:
-                        entry = _entry(text, start, i, tables.classes + what, seed, n_entries, rows)
+                        entry = entry_of(text, start, i, tables.classes + what, seed, n_entries, rows)
                         if entry == n_entries:
                             n_entries += 1
                         rows.cell_row[n_cells] = row

@@ -1,7 +1,9 @@
 """Reads JSON texts of single records into batches: usual ones by a fast kernel, others by an exact reader.
 
-orjson decides what is valid JSON; a kernel then reads the valid texts by the schema's tables; what it calls unusual
-goes to the slow reader, which knows every legal form and has the exact errors.
+orjson decides what is valid JSON (in large blocks a kernel, where there is no doubt); a kernel then reads the valid
+texts by the schema's tables; what it calls unusual goes to the slow reader, which knows every legal form and has the
+exact errors. Blocks are read on all cores, as kernels need no interpreter; what is left of each is done in the order of
+the file, so that results and errors are those of one core.
 """
 
 from __future__ import annotations
@@ -9,21 +11,23 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Longs
 from treeanon.errors import DataError
 from treeanon.forest.report import Dropped, ReadReport
-from treeanon.forest.tables import Batch, BatchWriter, ContainerRows, MovedNodes
+from treeanon.forest.tables import Batch, BatchWriter
 from treeanon.io.documents.json_exact import SlowReader, compile_tables
+from treeanon.io.documents.kernel_columns import Filled, KernelColumns
 from treeanon.io.documents.values import NeedsExactNumbers, new_codes, token_texts
 from treeanon.io.options import ReadOptions
-from treeanon.kernels.jsonread import Rows, fill_columns, read_records
+from treeanon.kernels.jsonread import read_records
+from treeanon.kernels.jsontext import surely_json
+from treeanon.progress import in_turn
 from treeanon.randomness import hash_seed
 from treeanon.schema import Schema
 
@@ -84,19 +88,29 @@ def _what_is_wrong(text: bytes, problem: orjson.JSONDecodeError) -> str:
     return f"is not valid JSON at character {problem.pos + 1} (truncated? NaN and Infinity are no JSON)"
 
 
+_LARGE = 1 << 20
+"""Bytes of a block from which on it pays that a kernel, which is compiled first, looks at what is JSON."""
+
+
+def _valid(span: Span) -> Longs:
+    """Return the positions of the texts of a span that are JSON."""
+    sure = np.zeros(len(span.starts), bool)
+    if len(span.block) >= _LARGE:
+        sure = surely_json(np.frombuffer(span.block, np.uint8), span.starts, span.stops)
+    unsure = np.flatnonzero(~sure).tolist()
+    texts = [span.block[span.starts[i] : span.stops[i]] for i in unsure]
+    if not _are_valid(texts):
+        unsure = [i for i, text in zip(unsure, texts, strict=True) if _are_valid([text])]
+    sure[unsure] = True
+    return np.flatnonzero(sure)
+
+
 def _are_valid(texts: Sequence[bytes]) -> bool:
     try:
         deque(map(orjson.loads, texts), maxlen=0)
     except orjson.JSONDecodeError:
         return False
     return True
-
-
-def _valid(texts: Sequence[bytes]) -> Longs:
-    """Return the positions of the texts that are JSON."""
-    if _are_valid(texts):
-        return np.arange(len(texts))
-    return np.array([i for i, text in enumerate(texts) if _are_valid([text])], np.int64)
 
 
 class Span(NamedTuple):
@@ -111,17 +125,12 @@ class Span(NamedTuple):
     name: Callable[[int], tuple[str, str]]
 
 
-class _Task(NamedTuple):
-    """A span with the texts of its records, the positions of those that are JSON, and buffers for the kernel."""
+class _Found(NamedTuple):
+    """What the kernels have found of a span: the records read, their batch and counts of what was dropped."""
 
-    span: Span
-    texts: list[bytes]
-    valid: Longs
-    rows: Rows
-
-
-Found = tuple[np.ndarray, int, int, int]
-"""What the kernel gives: which records are usual, and how many rows, cells and entries they filled."""
+    quick: Longs
+    batch: Batch
+    dropped: Dropped
 
 
 class JsonRecords:
@@ -130,106 +139,42 @@ class JsonRecords:
     def __init__(self, schema: Schema, options: ReadOptions, report: ReadReport) -> None:
         self.layout = schema.layout
         self.options, self.report = options, report
-        self.compiled = compile_tables(self.layout)
-        self.class_container = np.array([c.container for c in self.layout.classes], np.int32)
+        compiled = compile_tables(self.layout)
+        self.tables = compiled.tables
+        self.columns = KernelColumns(self.layout, (*compiled.state_places, *compiled.array_places))
         self.seed = hash_seed()
-        self.free: list[Rows] = []
 
     def read(self, spans: Iterable[Span]) -> Iterator[Batch]:
-        """Yield the batches of records in spans, one for each span.
+        """Yield the batches of records in spans, one for each span."""
+        for span, found in in_turn(self._run, spans, self.options.jobs):
+            self.report.dropped.update(found.dropped)
+            yield self._whole(span, found)
 
-        With more than one job, the kernel, which needs no interpreter, reads one block while the texts of the one
-        before are decoded.
-        """
-        if self.options.jobs == 1:
-            for span in spans:
-                task = self._task(span)
-                yield self._batch(task, self._run(task))
-            return
-        with ThreadPoolExecutor(1) as executor:
-            waiting: tuple[_Task, Future[Found]] | None = None
-            for span in spans:
-                task = self._task(span)
-                started = executor.submit(self._run, task)
-                if waiting is not None:
-                    yield self._batch(waiting[0], waiting[1].result())
-                waiting = task, started
-            if waiting is not None:
-                yield self._batch(waiting[0], waiting[1].result())
+    def _run(self, span: Span) -> _Found:
+        """Return what the kernels find; nothing else changes, so that several threads may call it."""
+        valid = _valid(span)
+        with self.columns.buffers(len(span.block), len(span.starts)) as rows:
+            text = np.frombuffer(span.block, np.uint8)
+            starts, stops = span.starts[valid], span.stops[valid]
+            usual, *counts = read_records(text, starts, stops, self.seed, self.tables, rows)
+            batch, dropped = self.columns.batch(span.block, rows, Filled(*counts), token_texts, as_texts=False)
+        return _Found(valid[usual], batch, dropped)
 
-    def _task(self, span: Span) -> _Task:
-        texts = [span.block[a:b] for a, b in zip(span.starts.tolist(), span.stops.tolist(), strict=True)]
-        rows = next((rows for rows in self.free if _fits(rows, len(span.block), len(texts))), None)
-        self.free = [other for other in self.free if other is not rows]
-        return _Task(span, texts, _valid(texts), rows or _new_rows(len(span.block), len(texts)))
+    def _whole(self, span: Span, found: _Found) -> Batch:
+        """Return the batch of a span with the records that the kernel did not read."""
+        if len(found.quick) == len(span.starts):
+            return found.batch
+        others = np.setdiff1d(np.arange(len(span.starts)), found.quick, assume_unique=True)
+        slow, read = self._apart(span, others)
+        return replace(found.batch, apart=slow, order=np.argsort(np.concatenate([found.quick, read]), kind="stable"))
 
-    def _run(self, task: _Task) -> Found:
-        task.rows.slots[:] = 0
-        text = np.frombuffer(task.span.block, np.uint8)
-        starts, stops = task.span.starts[task.valid], task.span.stops[task.valid]
-        return read_records(text, starts, stops, self.seed, self.compiled.tables, task.rows)
-
-    def _batch(self, task: _Task, found: Found) -> Batch:
-        usual, n_rows, n_cells, n_entries = found
-        block, rows = task.span.block, task.rows
-        self._count_dropped(block, rows, n_cells)
-        codes, texts = self._decode(block, rows, n_entries)
-        columns = fill_columns(rows, n_rows, n_cells, len(self.layout.containers), self.class_container, codes)
-        self.free = [*self.free[-1:], rows]
-        batch = Batch(self._tables(*columns), tuple(texts), MovedNodes.none())
-        quick = task.valid[usual]
-        if len(quick) == len(task.texts):
-            return batch
-        others = np.setdiff1d(np.arange(len(task.texts)), quick, assume_unique=True)
-        slow, read = self._apart(task, others)
-        return replace(batch, apart=slow, order=np.argsort(np.concatenate([quick, read]), kind="stable"))
-
-    def _tables(self, buffer: Ints, owner_first: Longs, code_first: Longs) -> tuple[ContainerRows, ...]:
-        return tuple(
-            ContainerRows(
-                buffer[owner_first[c.index] : owner_first[c.index + 1]],
-                {held: buffer[code_first[held] : code_first[held + 1]] for held in c.held},
-            )
-            for c in self.layout.containers
-        )
-
-    def _decode(self, block: bytes, rows: Rows, n_entries: int) -> tuple[Ints, list[list[str]]]:
-        """Return a code per entry, and the texts of every class. Entries differ as JSON texts; their decoded texts
-        may be equal.
-        """
-        held = rows.entry_class[:n_entries]
-        codes = np.full(n_entries, -1, np.int32)
-        texts: list[list[str]] = []
-        for number in range(len(self.layout.classes)):
-            chosen = np.flatnonzero(held == number)
-            spans = zip(rows.entry_start[chosen].tolist(), rows.entry_stop[chosen].tolist(), strict=True)
-            found = token_texts([block[a:b] for a, b in spans])
-            codes[chosen] = np.arange(len(found))
-            texts.append(found)
-        return codes, texts
-
-    def _count_dropped(self, block: bytes, rows: Rows, n_cells: int) -> None:
-        """Count the unnamed keys that the kernel noted, by place."""
-        classes = len(self.layout.classes)
-        noted = rows.cell_class[:n_cells] >= classes
-        if not noted.any():
-            return
-        held, entries = rows.cell_class[:n_cells][noted] - classes, rows.cell_entry[:n_cells][noted]
-        pairs, times = np.unique(np.stack([held, entries]), axis=1, return_counts=True)
-        states = len(self.compiled.state_places)
-        for state, entry, count in zip(*pairs.tolist(), times.tolist(), strict=True):
-            if state >= states:
-                self.report.dropped.add(self.compiled.array_places[state - states], "[]", count)
-            else:
-                key = block[rows.entry_start[entry] : rows.entry_stop[entry]].decode()
-                self.report.dropped.add(self.compiled.state_places[state], key, count)
-
-    def _apart(self, task: _Task, others: Longs) -> tuple[Batch, Longs]:
+    def _apart(self, span: Span, others: Longs) -> tuple[Batch, Longs]:
         """Return the batch of the records that the kernel did not read, and the positions of those that are in it."""
         out, codes = BatchWriter(self.layout), new_codes(self.layout)
         exact = SlowReader(self.layout, out, codes, exact=True)
         slow = SlowRecords(self, out, SlowReader(self.layout, out, codes), exact)
-        read = [i for i in others.tolist() if slow.read(task.texts[i], *task.span.name(i))]
+        texts = (span.block[span.starts[i] : span.stops[i]] for i in others.tolist())
+        read = [i for i, text in zip(others.tolist(), texts, strict=True) if slow.read(text, *span.name(i))]
         return out.finish(codes), np.array(read, np.int64)
 
 
@@ -269,25 +214,3 @@ class SlowRecords:
             return self.exact.read(json.loads(text, parse_int=_exact_int))
         except (ValueError, RecursionError):
             raise DataError(f"holds an integer of more than {_MAX_DIGITS} digits or nests too deeply") from None
-
-
-def _new_rows(size: int, records: int) -> Rows:
-    """Return buffers for all that a text of this size can hold; memory that is not filled costs nothing."""
-    most = size // 2 + records + 2
-    entries = size // 4 + 64
-    return Rows(
-        row_container=np.empty(most, np.int32),
-        row_owner=np.empty(most, np.int32),
-        cell_row=np.empty(most, np.int32),
-        cell_class=np.empty(most, np.int32),
-        cell_entry=np.empty(most, np.int32),
-        entry_start=np.empty(entries, np.int64),
-        entry_stop=np.empty(entries, np.int64),
-        entry_class=np.empty(entries, np.int32),
-        entry_hash=np.empty(entries, np.uint64),
-        slots=np.empty(1 << (2 * entries - 1).bit_length(), np.int32),
-    )
-
-
-def _fits(rows: Rows, size: int, records: int) -> bool:
-    return len(rows.row_container) >= size // 2 + records + 2 and len(rows.entry_start) >= size // 4 + 64

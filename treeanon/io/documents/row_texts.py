@@ -117,13 +117,6 @@ class Dialect(Protocol):
         """Return the text of a moved node with its descendants."""
 
 
-def used_labels(forest: Forest) -> np.ndarray:
-    """Return for each label whether it occurs in the forest."""
-    used = np.zeros(len(forest.classes), bool)
-    used[forest.label] = True
-    return used
-
-
 class Apart(Protocol):
     """Protocol for what makes rows of documents of those of records, where objects lie in others that they refer to."""
 
@@ -141,7 +134,9 @@ class RowWriter:
     def __init__(self, layout: Layout, forest: Forest, dialect: Dialect, apart: Apart | None = None) -> None:
         self.layout, self.dialect, self.apart = layout, dialect, apart
         self.classes = classes = forest.classes
-        used = used_labels(forest)
+        used = np.zeros(len(classes), bool)
+        used[forest.used_labels()] = True
+        self.rank = forest.text_rank()
         # Of objects that stand beside what they lie in, the rows are those of documents.
         self.written = layout if apart is None else apart.layout
         self.functions = [dialect.row_function(container.index) for container in self.written.containers]
@@ -170,7 +165,7 @@ class RowWriter:
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""
         # The order of siblings must not depend on the values of others, which a release has no more.
-        placed = place(forest.in_text_order(), self.layout, self.writable)
+        placed = place(forest.in_text_order(self.rank), self.layout, self.writable)
         keys: Mapping[int, Sequence[str]] = {}
         if self.apart is not None:
             placed, keys = self.apart.rows(placed)

@@ -19,7 +19,6 @@ from treeanon.forest.tables import Batch, BatchWriter, TextCodes
 from treeanon.io.documents.json_document import line_blocks, spans_of_lines
 from treeanon.io.documents.json_records import has_repeated_key, parse
 from treeanon.io.documents.json_write import json_text
-from treeanon.io.documents.row_texts import used_labels
 from treeanon.io.interface import Document, DocumentWriter
 from treeanon.io.options import BATCH_RECORDS, ReadOptions, broken_files
 from treeanon.io.sources import Source
@@ -94,14 +93,15 @@ class TreeTexts:
 
     def __init__(self, forest: Forest) -> None:
         classes = forest.classes
+        self.rank = forest.text_rank()
         self.opening = [""] * len(classes)
-        for label in np.flatnonzero(used_labels(forest)).tolist():
+        for label in forest.used_labels().tolist():
             name, value = classes.decode(label)
             self.opening[label] = f"[{json_text(name)},{json_text(value)},["
 
     def records(self, forest: Forest) -> list[str]:
         """Return the texts of the records of a part of the forest."""
-        forest = forest.in_text_order()
+        forest = forest.in_text_order(self.rank)
         depth = depths(forest.offsets, forest.parent)
         following = np.append(depth[1:], 0)
         last = forest.offsets[1:][np.diff(forest.offsets) > 0] - 1

@@ -21,6 +21,8 @@ from treeanon.forest.tables import Batch, BatchWriter
 from treeanon.io.documents.values import new_codes
 from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier, XmlTexts, compile_elements
 from treeanon.io.documents.xml_head import check_head
+from treeanon.io.documents.xml_ranges import Range
+from treeanon.io.documents.xml_records import LARGE, Chain, XmlRecords
 from treeanon.io.options import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Layout, Schema, Shape
@@ -350,7 +352,29 @@ def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
     elements.record(root)
 
 
-def _blocks(stream: BinaryIO, elements: _Elements, schema: Schema) -> Iterator[Batch]:
+def _document(stream: BinaryIO, elements: _Elements, schema: Schema, fast: XmlRecords | None) -> Iterator[Batch]:
+    """Yield the batches of a document, by the kernel as far as it reads it, where that pays."""
+    begin = b""
+    while len(begin) < LARGE and (more := stream.read(_BLOCK)):
+        begin += more
+    if fast is None or len(begin) < LARGE:
+        yield from _blocks(Chain([begin], stream), elements, schema)
+        return
+    if len(elements.out.owners[0]):
+        yield elements.flush()
+    for found in fast.read(begin, stream):
+        if isinstance(found, Batch):
+            yield found
+            continue
+        elements.number = found.records
+        try:
+            yield from _blocks(found.stream, elements, schema)
+        except DataError as problem:
+            place = Range(line=found.lines + 1).place(problem.place)
+            raise DataError(problem.message, source=problem.source, place=place, path=problem.path) from None
+
+
+def _blocks(stream: BinaryIO | Chain, elements: _Elements, schema: Schema) -> Iterator[Batch]:
     records = _Stream(schema, elements)
     try:
         read = 0
@@ -379,13 +403,14 @@ def read_xml(sources: Sequence[Source], schema: Schema, options: ReadOptions, re
     """Yield the batches of XML sources."""
     assert schema.input.record is not None
     elements = _Elements(schema, options, report)
+    fast = XmlRecords.of(schema, report.dropped, options.jobs)
     for source in sources:
         elements.source, elements.number = source.name, 0
         with broken_files(options, report), _located(source.name), source.open(options.advance) as stream:
             if schema.input.record.whole_file:
                 _whole(stream, elements, schema)
             else:
-                yield from _blocks(stream, elements, schema)
+                yield from _document(stream, elements, schema, fast)
         if elements.full:
             yield elements.flush()
     yield elements.flush()
