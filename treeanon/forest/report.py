@@ -84,13 +84,16 @@ class Dropped:
 
 @dataclass(frozen=True)
 class Origin:
-    """What was read: data or the path of an input, its schema and delimiter, and how many records there were."""
+    """What was read: data or the path of an input, its schema and delimiter, how many records there were, and how many
+    cores were used.
+    """
 
     data: Any
     schema: Schema
     delimiter: str = ""
     skip: bool = False
     records: int = 0
+    jobs: int = 1
 
     @property
     def data_stays(self) -> bool:

@@ -100,8 +100,8 @@ def read_again(origin: Origin, schema: Schema) -> Forest | Table:
     if given.kind != "path":
         return given.read(rows=given.is_rows)
     on_error: Literal["error", "skip"] = "skip" if origin.skip else "error"
-    work = read_table if given.is_rows else read
-    return work(origin.data, schema, format=schema.input.format, delimiter=origin.delimiter, on_error=on_error)
+    work, form = read_table if given.is_rows else read, schema.input.format
+    return work(origin.data, schema, format=form, delimiter=origin.delimiter, on_error=on_error, jobs=origin.jobs)
 
 
 def _of_head(origin: Origin) -> list[Repeat]:

@@ -99,7 +99,7 @@ def read(
         options = ReadOptions(on_error, strict, jobs, collection=found.collection, advance=_advance(found, progress))
         forest = _read_found(found, form, schema, options, show_values, called or str(source))
     assert forest.report is not None
-    forest.report.origin = Origin(str(source), schema, delimiter, on_error == "skip", len(forest))
+    forest.report.origin = Origin(str(source), schema, delimiter, on_error == "skip", len(forest), jobs)
     return forest
 
 

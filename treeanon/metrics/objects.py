@@ -20,7 +20,9 @@ from treeanon.forest.tables import Batch, ContainerRows
 from treeanon.infer.persons import read_again
 from treeanon.io.documents.row_texts import place
 from treeanon.kernels.tree.objects import count_objects_kept
+from treeanon.kernels.verify.knowledge import distinct_items, row_sizes
 from treeanon.metrics.values import label_parents, released_as
+from treeanon.progress import in_turn
 from treeanon.schema import Schema
 
 _AT_ONCE = 20_000
@@ -144,15 +146,23 @@ def _are_same(merged: Forest, whole: Forest) -> bool:
         own, other = merged.classes.hierarchies[held], whole.classes.hierarchies[whole.classes.index(name)]
         if len(own) != len(other) or not np.array_equal(own.parent, other.parent):
             return False
-    shift = _shift(merged, whole)
-    width = len(whole.classes)
+    shift, types = _shift(merged, whole), whole.classes.types
+    values = np.arange(len(whole.classes), dtype=np.int32)
+    values[1 : types + 1] = -1
+    for start in range(0, len(merged), _AT_ONCE):
+        trees, objects = merged[start : start + _AT_ONCE], whole[start : start + _AT_ONCE]
+        starts, labels = _labels_held(trees.offsets, shift[trees.label], values)
+        other_starts, other_labels = _labels_held(objects.offsets, objects.label, values)
+        if not (np.array_equal(starts, other_starts) and np.array_equal(labels, other_labels)):
+            return False
+    return True
 
-    def held_by(forest: Forest, label: Ints) -> Longs:
-        record = np.repeat(np.arange(len(forest), dtype=np.int64), np.diff(forest.offsets))
-        values = label > whole.classes.types
-        return np.unique(record[values] * width + label[values])
 
-    return np.array_equal(held_by(merged, shift[merged.label]), held_by(whole, whole.label))
+def _labels_held(offsets: Longs, label: Ints, code: Ints) -> tuple[Longs, Ints]:
+    """Return the different labels of every record, ascending, and where each record's begin."""
+    sizes, _ = row_sizes(offsets, label, code, len(code))
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return starts, distinct_items(offsets, label, code, len(code), starts, np.empty(0, np.int32))
 
 
 def _shift(merged: Forest, whole: Forest) -> Ints:
@@ -179,8 +189,8 @@ def as_objects(forest: Forest, whole: Forest) -> Forest:
         for start, stop in zip(first[:-1].tolist(), first[1:].tolist(), strict=True)
     ]
     writable = np.ones(len(forest.classes), bool)
-    batches = []
-    for start in range(0, len(forest), _AT_ONCE):
+
+    def rows_of(start: int) -> Batch:
         placed = place(forest[start : start + _AT_ONCE], own, writable)
         tables = []
         for table in placed.tables:
@@ -189,8 +199,11 @@ def as_objects(forest: Forest, whole: Forest) -> Forest:
                 moved = shift[column]
                 codes[number[held]] = np.where(moved < 0, -1, moved - first[number[held]]).astype(np.int32)
             tables.append(ContainerRows(table.owner, codes))
-        batches.append(with_objects(Batch.of(tuple(tables), tuple(() for _ in layout.classes)), layout))
-    planter = Planter(layout, sum(batch.cells for batch in batches), 1)
-    for batch in batches:
-        planter.plant(batch, labels, None)
+        return with_objects(Batch.of(tuple(tables), tuple(() for _ in layout.classes)), layout)
+
+    jobs = 1 if forest.report is None or forest.report.origin is None else forest.report.origin.jobs
+    batches = [batch for _, batch in in_turn(rows_of, range(0, len(forest), _AT_ONCE), jobs)]
+    planter = Planter(layout, sum(batch.cells for batch in batches), jobs)
+    while batches:
+        planter.plant(batches.pop(0), labels, None)
     return Forest(whole.schema, whole.classes, *planter.finish(), forest.report)

@@ -355,7 +355,7 @@ def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
 def _document(stream: BinaryIO, elements: _Elements, schema: Schema, fast: XmlRecords | None) -> Iterator[Batch]:
     """Yield the batches of a document, by the kernel as far as it reads it, where that pays."""
     begin = b""
-    while len(begin) < LARGE and (more := stream.read(_BLOCK)):
+    while len(begin) < LARGE and (more := stream.read(LARGE - len(begin))):
         begin += more
     if fast is None or len(begin) < LARGE:
         yield from _blocks(Chain([begin], stream), elements, schema)

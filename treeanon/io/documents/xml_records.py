@@ -225,16 +225,18 @@ class Chain:
     """A stream of bytes in hand, then of another stream, or the error that it ended with."""
 
     def __init__(self, parts: list[bytes], stream: BinaryIO, problem: Exception | None = None) -> None:
-        self.parts, self.stream, self.problem = deque(part for part in parts if part), stream, problem
+        self.held, self.at = b"".join(parts), 0
+        self.stream, self.problem = stream, problem
 
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes, fewer than asked for where a part ends."""
-        if self.parts:
-            part = self.parts.popleft()
-            if 0 <= size < len(part):
-                self.parts.appendleft(part[size:])
-                part = part[:size]
-            return part
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; fewer than requested at the end alone, for parsers tell errors by what they have."""
+        block = self.held[self.at : self.at + size]
+        self.at += len(block)
+        if len(block) == size:
+            return block
+        self.held, self.at = b"", 0
         if self.problem is not None:
+            if block:
+                return block
             raise self.problem
-        return self.stream.read(size)
+        return block + self.stream.read(size - len(block))
