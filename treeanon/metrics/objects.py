@@ -20,7 +20,6 @@ from treeanon.forest.tables import Batch, ContainerRows
 from treeanon.infer.persons import read_again
 from treeanon.io.documents.row_texts import place
 from treeanon.kernels.tree.objects import count_objects_kept
-from treeanon.kernels.verify.knowledge import distinct_items, row_sizes
 from treeanon.metrics.values import label_parents, released_as
 from treeanon.progress import in_turn
 from treeanon.schema import Schema
@@ -146,23 +145,23 @@ def _are_same(merged: Forest, whole: Forest) -> bool:
         own, other = merged.classes.hierarchies[held], whole.classes.hierarchies[whole.classes.index(name)]
         if len(own) != len(other) or not np.array_equal(own.parent, other.parent):
             return False
-    shift, types = _shift(merged, whole), whole.classes.types
-    values = np.arange(len(whole.classes), dtype=np.int32)
-    values[1 : types + 1] = -1
-    for start in range(0, len(merged), _AT_ONCE):
+    shift, width = _shift(merged, whole), len(whole.classes)
+
+    def held_by(forest: Forest, label: Ints) -> Longs:
+        record = np.repeat(np.arange(len(forest), dtype=np.int64), np.diff(forest.offsets))
+        values = label > whole.classes.types
+        return np.unique(record[values] * width + label[values])
+
+    def are_same(start: int) -> bool:
         trees, objects = merged[start : start + _AT_ONCE], whole[start : start + _AT_ONCE]
-        starts, labels = _labels_held(trees.offsets, shift[trees.label], values)
-        other_starts, other_labels = _labels_held(objects.offsets, objects.label, values)
-        if not (np.array_equal(starts, other_starts) and np.array_equal(labels, other_labels)):
-            return False
-    return True
+        return np.array_equal(held_by(trees, shift[trees.label]), held_by(objects, objects.label))
+
+    return all(same for _, same in in_turn(are_same, range(0, len(merged), _AT_ONCE), _jobs(merged)))
 
 
-def _labels_held(offsets: Longs, label: Ints, code: Ints) -> tuple[Longs, Ints]:
-    """Return the different labels of every record, ascending, and where each record's begin."""
-    sizes, _ = row_sizes(offsets, label, code, len(code))
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return starts, distinct_items(offsets, label, code, len(code), starts, np.empty(0, np.int32))
+def _jobs(forest: Forest) -> int:
+    """Return the number of cores by which the input was read."""
+    return 1 if forest.report is None or forest.report.origin is None else forest.report.origin.jobs
 
 
 def _shift(merged: Forest, whole: Forest) -> Ints:
@@ -201,7 +200,7 @@ def as_objects(forest: Forest, whole: Forest) -> Forest:
             tables.append(ContainerRows(table.owner, codes))
         return with_objects(Batch.of(tuple(tables), tuple(() for _ in layout.classes)), layout)
 
-    jobs = 1 if forest.report is None or forest.report.origin is None else forest.report.origin.jobs
+    jobs = _jobs(forest)
     batches = [batch for _, batch in in_turn(rows_of, range(0, len(forest), _AT_ONCE), jobs)]
     planter = Planter(layout, sum(batch.cells for batch in batches), jobs)
     while batches:
