@@ -67,6 +67,62 @@ def test_l_diversity_is_counted_over_all_records(
     assert release.verdict.holds
 
 
+@pytest.mark.parametrize(
+    ("seed", "asked"),
+    [
+        (1, {"negative": "sex"}),
+        (2, {"negative": ("sex", "diagnosis"), "sample": 12}),
+        (3, {"negative": "diagnosis", "m": 3, "sample": 15}),
+        (4, {"negative": "diagnosis", "l": 2, "sample": 20}),
+    ],
+)
+def test_negative_knowledge_is_counted_over_all_records(
+    spark: Any, tmp_path: Path, seed: int, asked: dict[str, Any]
+) -> None:
+    case = Case(tmp_path / "c", seed, 60, *(["secret"] if "l" in asked else []))
+    release = publish(case, k=3, **asked)
+    written = ta.read(case.folder / "out", case.schema)
+    names = (asked["negative"],) if isinstance(asked["negative"], str) else asked["negative"]
+    under = {"sex": None, "hospital": None, "diagnosis": "hospital"}
+    more = {"l": 2, "sensitive": ["secret"], "diversity": "frequency"} if "l" in asked else {}
+    assert holds(list(written.records()), 3, asked.get("m", 2), 1, known=KNOWN, negative=names, under=under, **more)
+    local = ta.verify(written, k=3, m=asked.get("m", 2), negative=names, l=asked.get("l", 1))
+    assert local.holds and local.diversity == release.verdict.diversity
+    assert local.largest_k == release.verdict.largest_k
+    assert not release.solution.left_out and release.solution.guarantee.negative == names
+    assert fewest_who_lack(case.folder / "out", names, under) >= 3
+
+
+def fewest_who_lack(folder: Path, negative: tuple[str, ...], under: dict[str, str | None]) -> int:
+    """An attacker's script: the fewest persons of a release who have one value and lack another, at all or below it."""
+    persons = []
+    for line in "".join(path.read_text() for path in sorted(folder.iterdir())).splitlines():
+        held, below = set(), set()
+        found = json.loads(line)
+        held |= {("sex", found["sex"])} if "sex" in found else set()
+        for visit in found.get("visits", ()):
+            upper = ("hospital", visit["hospital"]) if "hospital" in visit else None
+            lower = {("diagnosis", one) for one in visit.get("diagnoses", ())}
+            held |= lower | ({upper} if upper else set())
+            below |= {(upper, one) for one in lower if upper}
+        persons.append((held, below))
+    values = set().union(*(held for held, _ in persons))
+    counts = [
+        sum(a in held and lacking not in held for held, _ in persons)
+        for a in values
+        for lacking in values
+        if lacking[0] in negative
+    ]
+    counts += [
+        sum(a in held and lacking in held and (a, lacking) not in below for held, below in persons)
+        for a in values
+        for lacking in values
+        if lacking[0] in negative and under[lacking[0]] == a[0]
+    ]
+    counts += [sum(lacking not in held for held, _ in persons) for lacking in values if lacking[0] in negative]
+    return min((count for count in counts if count), default=3)
+
+
 def test_a_collection_that_is_not_diverse_is_refused(spark: Any, tmp_path: Path) -> None:
     case = Case(tmp_path / "c", 1, 30, "secret")
     with pytest.raises(GuaranteeError, match="diverse"):

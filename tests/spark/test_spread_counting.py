@@ -70,7 +70,7 @@ def test_words_hold_what_fits() -> None:
     "more",
     [
         {"l": 2, "diversity": "distinct"},
-        {"negative": ("sex",)},
+        {"negative": ("sex",), "attacker": "joint"},
         {"m": 3, "n": 2, "attacker": "joint"},
         {"m": 8, "n": 0},
     ],

@@ -19,6 +19,7 @@ from treeanon.forest import Forest
 from treeanon.spark.counting import SUMS, Fingerprints, Forests, sums_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.verifier.parts import Counts, PartCheck, total_of
+from treeanon.verifier.signed import ALL, signed_totals
 from treeanon.verifier.traces import with_traces
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
 
 _SETS = "first long, second long, persons long"
 _VALUED = "kind int, value int, first long, second long, persons long"
+_BESIDE = "kind long, value long, first long, second long, more long, rest long, persons long"
 _TOTALS = "what int, least long, sets long, rare long"
+_SETS_SEEN, _LARGEST_L = -1, -2
 _PRINT = -1
 """The first word of rows that are no sets but sums that fingerprints are made of."""
 
@@ -45,11 +48,19 @@ def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k:
     """Return what is counted of the trees of all partitions; traces of `ended` pairs of labels count as relations."""
     shared = frame.sparkSession.sparkContext.broadcast((check, ended))
     sets = map_batches(frame, partial(_sets, forests=forests, shared=shared), _SETS)
+    if check.lackings is not None:
+        counted = sets.selectExpr(f"{ALL} as kind", f"{ALL} as value", "first", "second", "persons")
+        return _written(_signed(counted, check, k))
     # Equal sets come to one partition, side by side.
     together = sets.repartition("first", "second").sortWithinPartitions("first", "second")
-    found = map_batches(together, partial(_totals, k=k), _TOTALS).toArrow()
+    return _written(map_batches(together, partial(_totals, k=k), _TOTALS))
+
+
+def _written(totals: DataFrame) -> WrittenSets:
+    """Return the totals of all partitions together."""
+    found = totals.toArrow()
     what, least, sets_of, rare = (column.to_numpy() for column in found.columns)
-    is_total = what < 0
+    is_total = what == _SETS_SEEN
     sums = np.array([least[what == place].sum() for place in range(SUMS)], np.int64)
     return WrittenSets(
         int(least[is_total].min()) if is_total.any() else None,
@@ -67,11 +78,59 @@ def check_diversity(frame: DataFrame, forests: Forests, check: PartCheck, ended:
         return {}
     shared = frame.sparkSession.sparkContext.broadcast((check, ended))
     counted = map_batches(frame, partial(_valued, forests=forests, shared=shared), _VALUED)
+    if check.lackings is not None:
+        found = _signed(counted, check, 1).where(f"what = {_LARGEST_L}")
+        least = found.groupBy(f.col("rare").alias("kind")).agg(f.min("least").alias("l"))
+        return {int(row["kind"]): int(row["l"]) for row in least.collect()}
     summed = counted.groupBy("kind", "value", "first", "second").agg(f.sum("persons").alias("persons"))
     groups = summed.where("kind < 0").select("first", "second", f.col("persons").alias("everybody"))
     most = summed.where("kind >= 0").groupBy("kind", "first", "second").agg(f.max("persons").alias("most"))
     least = most.join(groups, ["first", "second"]).groupBy("kind").agg(f.min(f.expr("everybody div most")).alias("l"))
     return {int(row["kind"]): int(row["l"]) for row in least.collect()}
+
+
+def _signed(counted: DataFrame, check: PartCheck, k: int) -> DataFrame:
+    """Return the totals of sets of which something may be lacking, from those that the parts have counted."""
+    shared = counted.sparkSession.sparkContext.broadcast(check.lackings)
+    beside = map_batches(counted, partial(_beside, shared=shared), _BESIDE)
+    order = ("first", "second", "more", "rest", "kind", "value")
+    together = beside.repartition("first", "second").sortWithinPartitions(*order)
+    return map_batches(together, partial(_signed_totals, shared=shared, k=k), _TOTALS)
+
+
+def _beside(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
+    """Yield every set beside those that it holds more than; rows that are no sets as they are."""
+    for batch in batches:
+        kind, value, first, second, persons = (column.to_numpy() for column in batch.columns)
+        is_set = np.flatnonzero(first != _PRINT)
+        for i in range(0, len(is_set), 1 << 14):
+            some = is_set[i : i + (1 << 14)]
+            for chosen, words in shared.value.beside(first[some], second[some]):
+                rows = some[chosen]
+                yield batch_of(_BESIDE, kind[rows], value[rows], *words, persons[rows])
+        rest = first == _PRINT
+        nothing = np.zeros(int(rest.sum()), np.int64)
+        yield batch_of(_BESIDE, kind[rest], value[rest], first[rest], second[rest], nothing, nothing, persons[rest])
+
+
+def _signed_totals(batches: Batches, shared: Any, k: int) -> Iterator[pa.RecordBatch]:
+    """Yield the totals of the sets of a partition, and the sums of fingerprints by their places."""
+    prints: list[pa.RecordBatch] = []
+
+    def sets() -> Iterator[np.ndarray]:
+        for batch in batches:
+            rows = np.stack([column.to_numpy() for column in batch.columns])
+            is_print = rows[2] == _PRINT
+            nothing = np.zeros(int(is_print.sum()), np.int64)
+            prints.append(batch_of(_TOTALS, rows[3, is_print], rows[6, is_print], nothing, nothing))
+            yield rows[:, ~is_print]
+
+    total = signed_totals(sets(), shared.value, k)
+    if total.least is not None:
+        yield batch_of(_TOTALS, [_SETS_SEEN], [total.least], [total.sets], [total.rare])
+    for kind, least in total.largest_l.items():
+        yield batch_of(_TOTALS, [_LARGEST_L], [least], [0], [kind])
+    yield from prints
 
 
 def _valued(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
@@ -97,6 +156,9 @@ def _sets(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.Record
         for i in range(0, len(first), 1 << 16):
             some = slice(i, i + (1 << 16))
             yield batch_of(_SETS, first[some], second[some], persons[some])
+    if check.lackings is not None:
+        # All persons, from whom those who lack something are taken.
+        yield batch_of(_SETS, [0], [0], sums[:1])
     yield batch_of(_SETS, np.full(SUMS, _PRINT), np.arange(SUMS), sums)
 
 
@@ -113,5 +175,5 @@ def _totals(batches: Batches, k: int) -> Iterator[pa.RecordBatch]:
             yield first[~is_print], second[~is_print], persons[~is_print]
 
     for total in total_of(counts(), k):
-        yield batch_of(_TOTALS, [-1], [total.least], [total.sets], [total.rare])
+        yield batch_of(_TOTALS, [_SETS_SEEN], [total.least], [total.sets], [total.rare])
     yield from prints

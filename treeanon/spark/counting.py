@@ -28,6 +28,7 @@ from treeanon.metrics.objects import ObjectsKept, share_whole
 from treeanon.metrics.values import label_parents, loss_of_counts, released_as, rpd_of_records
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
+from treeanon.spark.signed import judged
 from treeanon.spark.spread import Relation, Spread, SpreadCounter
 
 if TYPE_CHECKING:
@@ -102,11 +103,15 @@ Label = int
 
 @dataclass(frozen=True)
 class RareSet:
-    """A set of labels and relations with a support from 1 to k - 1."""
+    """A set of labels and relations with a support from 1 to k - 1, or that is not diverse.
+
+    `lacks` says that some of the labels, or some relations, are known to be lacking.
+    """
 
     labels: tuple[Label, ...]
     relations: tuple[Relation, ...]
     persons: int
+    lacks: bool = False
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,8 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, e
     shared = frame.sparkSession.sparkContext.broadcast((spread, ended))
     counted = map_batches(frame, partial(_count, forests=forests, shared=shared), _SETS)
     summed = counted.groupBy("first", "second").agg(f.sum("persons").alias("persons"))
+    if spread.signs is not None:
+        return _signed_supports(summed, spread, k)
     found = map_batches(summed, partial(_sieve, k=k, bits=spread.bits), _SETS).toArrow()
     first, second, persons = (found.column(name).to_numpy() for name in ("first", "second", "persons"))
     least, sets, rare_sets = (persons[first == one] for one in (LEAST, SETS, RARE))
@@ -178,6 +185,14 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, e
     )
 
 
+def _signed_supports(summed: DataFrame, spread: Spread, k: int) -> Supports:
+    """Return the supports of all sets, those with something that is known to be lacking among them."""
+    found = judged(summed, spread, k, 1, MAX_RARE)
+    rare = tuple(RareSet(one.labels, one.relations, one.persons, one.lacks) for one in found.rare)
+    sums = np.array([found.sums.get(PRINTS - i, 0) for i in range(SUMS)])
+    return Supports(found.least, found.sets, found.rare_sets, rare, found.held, Fingerprints.of_sums(sums))
+
+
 def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[RareSet]:
     for first, second, persons in rows:
         yield RareSet(*spread.decode(int(first), int(second)), int(persons))
@@ -192,6 +207,8 @@ def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.Recor
         for table in counter.add_all(with_traces(forest, ended)):
             yield from _handed(table)
     yield from _handed(counter.taken())
+    # Nothing is known of all, which sets of lacking labels are taken from.
+    yield batch_of(_SETS, [0], [0], sums[:1])
     yield batch_of(_SETS, PRINTS - np.arange(SUMS), np.zeros(SUMS, np.int64), sums)
 
 
@@ -206,9 +223,8 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
     kept = np.empty((3, 0), np.int64)
     for batch in batches:
         columns = np.stack([column.to_numpy() for column in batch.columns])
-        prints = columns[0] <= PRINTS
-        yield batch_of(_SETS, *columns[:, prints])
-        first, second, persons = columns[:, ~prints]
+        yield batch_of(_SETS, *columns[:, columns[0] <= PRINTS])
+        first, second, persons = columns[:, columns[0] > 0]
         if not len(first):
             continue
         least, sets = min(least, int(persons.min())), sets + len(first)

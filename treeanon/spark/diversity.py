@@ -20,15 +20,13 @@ from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.spark.counting import MAX_RARE, Forests, RareSet
 from treeanon.spark.records import Batches, batch_of, map_batches
+from treeanon.spark.signed import EVERYBODY, judged
 from treeanon.spark.spread import Spread, SpreadCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _VALUED = "value int, first long, second long, persons long"
-EVERYBODY = 0
-"""The value of rows that count all persons of a set. The set of no labels has the words 0 and 0."""
-
 _FULL = 1 << 21
 """A partition hands over what it has counted when it holds so many sets."""
 
@@ -50,16 +48,25 @@ def sets_not_diverse(
     shared = frame.sparkSession.sparkContext.broadcast((spread, sensitive, ended))
     counted = map_batches(frame, partial(_count, forests=forests, shared=shared), _VALUED)
     summed = counted.groupBy("value", "first", "second").agg(f.sum("persons").alias("persons"))
+    if spread.signs is not None:
+        signed = judged(summed.withColumn("value", f.col("value").cast("long")), spread, 1, l, MAX_RARE).rare
+        if any(not one.labels for one in signed):
+            raise _not_diverse_at_all(l)
+        return tuple(RareSet(one.labels, one.relations, one.persons, one.lacks) for one in signed)
     is_whole = f.col("value") == EVERYBODY
-    judged = summed.groupBy("first", "second").agg(
+    of_set = summed.groupBy("first", "second").agg(
         f.max(f.when(is_whole, f.col("persons"))).alias("everybody"),
         f.max(f.when(~is_whole, f.col("persons"))).alias("most"),
     )
-    failing = judged.where(f.col("most") * l > f.col("everybody")).orderBy("first", "second").limit(MAX_RARE)
+    failing = of_set.where(f.col("most") * l > f.col("everybody")).orderBy("first", "second").limit(MAX_RARE)
     found = [(int(row["first"]), int(row["second"]), int(row["everybody"])) for row in failing.toArrow().to_pylist()]
     if any(first == 0 for first, _, _ in found):
-        raise GuaranteeError(f"a sensitive class is not {l}-diverse in the collection as a whole")
+        raise _not_diverse_at_all(l)
     return tuple(RareSet(*spread.decode(first, second), persons) for first, second, persons in found)
+
+
+def _not_diverse_at_all(l: int) -> GuaranteeError:  # noqa: E741
+    return GuaranteeError(f"a sensitive class is not {l}-diverse in the collection as a whole")
 
 
 def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:

@@ -213,6 +213,10 @@ class Repair:
         """Yield the action that ends a relation, where that may be."""
         if self.solution.options.get("taking_apart") == "none":
             return
+        guarantee = self.solution.guarantee
+        if (guarantee.l > 1 or guarantee.negative) and not guarantee.as_published:
+            # As the search of one machine, which ends no relation for these.
+            return
         if not self.whole:
             # Upper classes of the class tree have the smaller labels.
             upper, lower = (a, b) if a < b else (b, a)
@@ -221,8 +225,7 @@ class Repair:
             return
         trigger, label = (a, b) if self._rank(a) < self._rank(b) else (b, a)
         own = int(self.classes.class_of[label])
-        # As the search of one machine, which leaves nothing out of objects for l-diversity.
-        if self.solution.guarantee.l > 1 or own in self.bound or kind not in leaving_kinds(self.classes, own):
+        if own in self.bound or kind not in leaving_kinds(self.classes, own):
             return
         yield "end", trigger, label, int(self.classes.first[self.classes.type_of(own, kind)])
 

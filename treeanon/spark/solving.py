@@ -53,7 +53,7 @@ from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, encode
 from treeanon.spark.records import forests_of, to_batch
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
-from treeanon.spark.spread import Spread, refuse_unspreadable
+from treeanon.spark.spread import Signs, Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.traces import pairs_in
 from treeanon.verifier.verdict import Diverse, Verdict
@@ -307,11 +307,11 @@ def _ended(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Longs:
 
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
     """Return the counting of all labels, `*` included, that the recipe can publish and an attacker may know."""
-    known = roles_of(dataset, guarantee).known
+    roles, classes = roles_of(dataset, guarantee), dataset.classes
     labels = np.unique(recipe.mapping)
-    shown = np.isin(dataset.classes.class_of[labels], [-1, *known])
-    classes, mine = dataset.classes, labels[shown].astype(np.int32)
-    return Spread.of(mine, len(classes), guarantee, types=classes.types, kinds=classes.kinds)
+    mine = labels[np.isin(classes.class_of[labels], [-1, *roles.known])].astype(np.int32)
+    signs = Signs.of(mine, classes, roles)
+    return Spread.of(mine, len(classes), guarantee, types=classes.types, kinds=classes.kinds, signs=signs)
 
 
 def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: SolveResult) -> Verdict:
@@ -323,8 +323,16 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     labels = np.unique(solved.recipe.mapping).astype(np.int32)
     sensitive = roles_of(dataset, guarantee).sensitive if guarantee.l > 1 else ()
     kind_of = np.where(np.isin(dataset.classes.class_of, sensitive), dataset.classes.class_of, -1)
-    shape = {"types": dataset.classes.types, "kinds": dataset.classes.kinds}
-    check = PartCheck.of(labels[is_known[labels]], is_known, guarantee, kind_of, **shape)
+    classes = dataset.classes
+    check = PartCheck.of(
+        labels[is_known[labels]],
+        is_known,
+        guarantee,
+        kind_of,
+        types=classes.types,
+        kinds=classes.kinds,
+        classes=classes,
+    )
     try:
         written = solved.recipe.broadcast(dataset).before
         ended = np.empty(0, np.int64)

@@ -14,8 +14,9 @@ import numpy as np
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.forest.classes import Classes
 from treeanon.kernels.tree.spread import Table, count_sets, fits, needed, set_of_words
-from treeanon.privacy.guarantee import Guarantee
+from treeanon.privacy.guarantee import Guarantee, Roles
 
 _FULL = 1 << 21
 """A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
@@ -28,10 +29,42 @@ _AT_ONCE = 2000
 
 
 @dataclass(frozen=True, eq=False)
+class Signs:
+    """What an attacker may know to be lacking, of labels by their numbers.
+
+    `negative` says whether a person may be known to lack a label; deniable[a, b] says it of a relation of labels in the
+    groups a and b, of which the first has the smaller number. `group` is the class of a label, counted from 1.
+    """
+
+    negative: Flags
+    group: Longs
+    deniable: Flags
+
+    @classmethod
+    def of(cls, labels: Ints, classes: Classes, roles: Roles) -> Signs | None:
+        """Return the signs of labels; None where no class is negative."""
+        if not roles.negative:
+            return None
+        group = classes.class_of[labels].astype(np.int64) + 1
+        deniable = np.zeros((len(classes.names) + 1,) * 2, bool)
+        for index in roles.negative:
+            if classes.types:
+                # No object that holds a value holds another: which is which makes no difference.
+                deniable[1 + index, 1:] = deniable[1:, 1 + index] = True
+                continue
+            above = classes.parents[index]
+            while above >= 0:
+                deniable[1 + above, 1 + index] = True
+                above = classes.parents[above]
+        return cls(np.isin(group - 1, roles.negative), group, deniable)
+
+
+@dataclass(frozen=True, eq=False)
 class Spread:
     """Plan of the count: the labels that an attacker may know, numbered alike in all parts, with m and n.
 
-    `number` has the place of a label in `labels`, or -1. `types` and `kinds` are those of whole objects.
+    `number` has the place of a label in `labels`, or -1. `types` and `kinds` are those of whole objects. With `signs`
+    it is also judged what persons lack.
     """
 
     labels: Ints
@@ -40,14 +73,24 @@ class Spread:
     n: int
     types: int = 0
     kinds: int = 1
+    signs: Signs | None = None
 
     @classmethod
-    def of(cls, labels: Ints, all_labels: int, guarantee: Guarantee, *, types: int = 0, kinds: int = 1) -> Spread:
+    def of(
+        cls,
+        labels: Ints,
+        all_labels: int,
+        guarantee: Guarantee,
+        *,
+        types: int = 0,
+        kinds: int = 1,
+        signs: Signs | None = None,
+    ) -> Spread:
         """Return the plan of a guarantee over these labels; UsageError if it cannot be distributed."""
         refuse_unspreadable(guarantee)
         number = np.full(all_labels, -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
-        spread = cls(labels, number, guarantee.m, guarantee.n if guarantee.m > 1 else 0, types, kinds)
+        spread = cls(labels, number, guarantee.m, guarantee.n if guarantee.m > 1 else 0, types, kinds, signs)
         if not fits(spread.m, spread.bits, kinds):
             raise UsageError(f"sets of m = {spread.m} of {len(labels):,} labels are too many to be counted")
         return spread
@@ -68,8 +111,11 @@ def refuse_unspreadable(guarantee: Guarantee) -> None:
     """Raise UsageError for a guarantee that only the local engine can count."""
     if guarantee.l > 1 and guarantee.diversity != "frequency":
         raise UsageError("distinct l-diversity of trees is not counted by an engine beside the local one; frequency is")
-    if guarantee.negative:
-        raise UsageError("negative knowledge is not counted by an engine beside the local one")
+    if guarantee.attacker == "joint" and guarantee.negative and guarantee.m > 1 and guarantee.n > 0:
+        raise UsageError(
+            "negative knowledge of a joint attacker is not counted by an engine beside the local one; without"
+            " relations (n = 0), or of an independent attacker, it is"
+        )
     if guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1:
         raise UsageError("a joint attacker who knows m > 2 and n > 1 is not counted by an engine beside the local one")
 

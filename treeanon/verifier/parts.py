@@ -8,19 +8,23 @@ uses the other's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import DataError, UsageError
-from treeanon.forest import Forest
+from treeanon.forest import Classes, Forest
 from treeanon.kernels.verify import knowledge
 from treeanon.kernels.verify.supports import words_of_rows
 from treeanon.privacy.guarantee import Guarantee
-from treeanon.verifier.tree_knowledge import above_of, starts_of
+from treeanon.verifier.signed import Lackings
+from treeanon.verifier.tree_knowledge import above_of, deniable_below, deniable_with, starts_of
 
 _WORD = 62
+_NOBODY = 1 << _WORD
+"""The first word of a set that nobody holds: no other is so large."""
+
 _MOST = 1 << 21
 """A part hands over what it has counted when it holds so many sets, so that memory stays bounded."""
 
@@ -37,6 +41,7 @@ class PartCheck:
 
     `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it;
     `kind_of` has the class of sensitive values, -1 for other labels. `types` and `kinds` are those of whole objects.
+    `lackings` says what persons may be known to lack.
     """
 
     labels: Ints
@@ -47,6 +52,7 @@ class PartCheck:
     kind_of: Ints
     types: int = 0
     kinds: int = 1
+    lackings: Lackings | None = None
 
     @classmethod
     def of(
@@ -58,14 +64,17 @@ class PartCheck:
         *,
         types: int = 0,
         kinds: int = 1,
+        classes: Classes | None = None,
     ) -> PartCheck:
-        """Return the check of a guarantee in which these labels may occur; UsageError for one that cannot be parted."""
+        """Return the check of a guarantee in which these labels may occur; UsageError for one that cannot be parted.
+
+        Negative knowledge needs the `classes` of the labels.
+        """
         joint = guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1
+        joint |= guarantee.attacker == "joint" and bool(guarantee.negative) and guarantee.m > 1 and guarantee.n > 0
         distinct = guarantee.l > 1 and (guarantee.diversity != "frequency" or kind_of is None)
-        if distinct or guarantee.negative or joint:
-            raise UsageError(
-                "distinct diversity, negative knowledge and joint attackers are checked in one place alone"
-            )
+        if distinct or joint or (guarantee.negative and classes is None):
+            raise UsageError("distinct diversity and joint attackers are checked in one place alone")
         number = np.full(len(is_known), -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
         sensitive = np.full(len(is_known), -1, np.int32) if kind_of is None else kind_of
@@ -74,7 +83,18 @@ class PartCheck:
         in_second = max(found.m - _WORD // found.bits, 0) * found.bits
         if in_second + found.relations > _WORD:
             raise UsageError(f"sets of m = {found.m} of {len(labels):,} labels are too many to be counted")
+        if guarantee.negative and classes is not None:
+            return replace(found, lackings=found._lackings_of(guarantee, classes))
         return found
+
+    def _lackings_of(self, guarantee: Guarantee, classes: Classes) -> Lackings:
+        denied = tuple(classes.index(name) for name in guarantee.negative)
+        above = above_of(classes)
+        deniable = deniable_with(above, denied) if classes.types else deniable_below(above, denied)
+        group = np.append(0, classes.class_of[self.labels].astype(np.int64) + 1)
+        is_denied = np.isin(group - 1, denied)
+        is_denied[0] = False
+        return Lackings(is_denied, deniable, group, self.m, self.n, self.bits, self.kinds)
 
     @property
     def bits(self) -> int:
@@ -91,11 +111,11 @@ class PartCheck:
 
         A label that an attacker may know and that is not among those that may occur is a set of its own: nobody's.
         """
-        nobody = np.zeros(1, np.int64)
+        nobody = np.full(1, _NOBODY), np.zeros(1, np.int64), np.zeros(1, np.int64)
         waiting: list[Counts] = []
         for forest in forests:
             if (self.is_known[forest.label] & (self.number[forest.label] < 0)).any():
-                yield nobody, nobody, nobody
+                yield nobody
             for start in range(0, len(forest), _AT_ONCE):
                 waiting.append(self._counts_of(forest[start : start + _AT_ONCE]))
                 if sum(len(one[0]) for one in waiting) > 2 * _MOST:
@@ -115,9 +135,17 @@ class PartCheck:
                 some = forest[start : start + _AT_ONCE]
                 place = np.repeat(np.arange(len(some)), np.diff(some.offsets))
                 yield -1, -1, self._counts_of(some)
+                if self.lackings is not None:
+                    yield -1, -1, self._nothing(len(some))
                 for value in np.unique(some.label[self.kind_of[some.label] >= 0]).tolist():
                     holders = np.unique(place[some.label == value])
                     yield value, int(self.kind_of[value]), self._counts_of(some.take(holders))
+                    if self.lackings is not None:
+                        yield value, int(self.kind_of[value]), self._nothing(len(holders))
+
+    def _nothing(self, persons: int) -> Counts:
+        """Return the set of nothing, which all hold: those who lack something are taken from them."""
+        return np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, persons, np.int64)
 
     def _counts_of(self, forest: Forest) -> Counts:
         first, second = self._listed(forest)
@@ -136,7 +164,7 @@ class PartCheck:
             holder = np.array([0, *(parent + 1 for parent in parents)], np.int32)
             rel, is_kept = knowledge.object_relations(*trees, group, holder, self.types, self.kinds)
         else:
-            rel, _, is_kept = knowledge.relations(*trees, group, above_of(forest))
+            rel, _, is_kept = knowledge.relations(*trees, group, above_of(forest.classes))
         if not is_kept:
             raise DataError("the trees do not follow the class tree: a class lies below itself or a class not above it")
         return words_of_rows(start, item, rel_start, rel, self.m, self.n, self.bits, self.kinds)

@@ -12,7 +12,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import DataError
-from treeanon.forest import Forest
+from treeanon.forest import Classes, Forest
 from treeanon.kernels.verify import knowledge as kernels
 from treeanon.privacy.guarantee import Guarantee, Roles
 
@@ -72,7 +72,7 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool, 
     kinds = forest.classes.kinds if kinds is None else kinds
     rel_start = starts_of(kinds * sizes * ((sizes.astype(np.int64) + 63) // 64))
     trees = forest.offsets, forest.parent, forest.label, code, len(order), start, item, sizes, rel_start, group
-    above = above_of(forest)
+    above = above_of(forest.classes)
     if forest.classes.types:
         holder = np.array([0, *(parent + 1 for parent in forest.classes.parents)], np.int32)
         rel, kept = kernels.object_relations(*trees, holder, forest.classes.types, kinds)
@@ -132,9 +132,9 @@ def _missing(forest: Forest, code: Ints, items: int, absent: Ints) -> Longs:
     return len(absent) - sizes.astype(np.int64)
 
 
-def above_of(forest: Forest) -> Flags:
+def above_of(classes: Classes) -> Flags:
     """Return whether one class lies above another, both counted from 1; 0 is `*`, above all."""
-    parents = forest.classes.parents
+    parents = classes.parents
     above = np.zeros((len(parents) + 1, len(parents) + 1), bool)
     above[0, 1:] = True
     for index, parent in enumerate(parents):
