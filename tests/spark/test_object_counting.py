@@ -174,4 +174,4 @@ def test_rules_of_a_repair_have_one_order_that_keeps_those_that_are_there() -> N
         np.array([classes.type_label(r[2]) for r in rules], np.int32),
         (),
     )
-    assert empty.apply(forest) == published
+    assert empty.apply(forest)[0] == published

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -93,8 +94,37 @@ def test_negative_knowledge_is_counted_over_all_records(
     assert fewest_who_lack(case.folder / "out", names, under) >= 3
 
 
+def test_some_persons_are_left_out_where_that_loses_less(spark: Any, tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 12)
+    kinds = [("M", 0, 0)] * 30 + [("F", 1, 3)] * 30 + [("F", 0, 0), ("M", 1, 3)]
+    persons = [
+        {"sex": f"{WORD}-{sex}", "visits": [{"hospital": f"{WORD}-H{h}", "diagnoses": [f"{WORD}-D{d}"]}]}
+        for sex, h, d in kinds
+    ]
+    case.source.write_text("".join(json.dumps(one) + "\n" for one in persons))
+    case.forest = ta.read(case.source, case.schema)
+    everybody = publish(case, k=3)
+    assert everybody.as_dict()["suppressed"] == 0
+    for sample in (None, 25):
+        release = publish(case, k=3, max_suppressed=3, sample=sample)
+        written = ta.read(case.folder / "out", case.schema)
+        counts = release.as_dict()
+        assert 1 <= counts["suppressed"] <= 3
+        assert len(written) == release.counts["published_records"] == 62 - counts["suppressed"]
+        assert release.loss.value_loss + 1 - release.loss.relations_kept < (
+            everybody.loss.value_loss + 1 - everybody.loss.relations_kept
+        )
+        assert holds(list(written.records()), 3, 2, 1, known=KNOWN)
+        assert ta.verify(written, k=3).largest_k == release.verdict.largest_k
+        whole = Counter(map(str, slow_release(case.forest, release.solution)))
+        assert sum((whole - Counter(map(str, written.records()))).values()) == counts["suppressed"]
+        assert fewest_who_lack(case.folder / "out", (), {}) >= 3
+
+
 def fewest_who_lack(folder: Path, negative: tuple[str, ...], under: dict[str, str | None]) -> int:
-    """An attacker's script: the fewest persons of a release who have one value and lack another, at all or below it."""
+    """An attacker's script: the fewest persons who have two values, one below the other or not, or who have one and
+    lack another, at all or below it.
+    """
     persons = []
     for line in "".join(path.read_text() for path in sorted(folder.iterdir())).splitlines():
         held, below = set(), set()
@@ -107,7 +137,9 @@ def fewest_who_lack(folder: Path, negative: tuple[str, ...], under: dict[str, st
             below |= {(upper, one) for one in lower if upper}
         persons.append((held, below))
     values = set().union(*(held for held, _ in persons))
-    counts = [
+    counts = [sum(a in held and b in held for held, _ in persons) for a in values for b in values]
+    counts += [sum((a, b) in below for _, below in persons) for a in values for b in values]
+    counts += [
         sum(a in held and lacking not in held for held, _ in persons)
         for a in values
         for lacking in values

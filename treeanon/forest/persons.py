@@ -68,12 +68,17 @@ class PersonBuilder(ForestBuilder):
 
     def finish(self, *, show_values: bool = False, jobs: int = 1) -> Forest:
         """Return the forest of the persons; see `ForestBuilder`."""
+        self.gather()
+        return super().finish(show_values=show_values, jobs=jobs)
+
+    def gather(self) -> int:
+        """Put all rows together as persons, and return how many these are."""
         person, persons = numbered(self.rows.keys, self.rows.digests)
         self.report.rows = self.rows.count
         self.report.facets = self.facets.found
         piece = Piece(self.rows.united(), self.rows.names, self.rows.layout, 1, person, person)
         super().add(grouped([piece], persons, self.layout))
-        return super().finish(show_values=show_values, jobs=jobs)
+        return persons
 
 
 class RowBatches:

@@ -82,8 +82,8 @@ def count_distinct(dataset: Dataset, recipe: Recipe) -> tuple[int, int]:
 
 
 def _hashes(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
-    for pair in broadcast.both(batches):
-        for after, forest in enumerate(pair):
+    for original, published, _ in broadcast.both(batches):
+        for after, forest in enumerate((original, published)):
             # One of a batch's equal records is enough.
             found = np.unique(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT))
             yield batch_of(_HASHES, np.full(len(found), bool(after)), found)
@@ -190,7 +190,7 @@ def _signed_supports(summed: DataFrame, spread: Spread, k: int) -> Supports:
     found = judged(summed, spread, k, 1, MAX_RARE)
     rare = tuple(RareSet(one.labels, one.relations, one.persons, one.lacks) for one in found.rare)
     sums = np.array([found.sums.get(PRINTS - i, 0) for i in range(SUMS)])
-    return Supports(found.least, found.sets, found.rare_sets, rare, found.held, Fingerprints.of_sums(sums))
+    return Supports(found.least, found.sets, found.rare_sets, rare, dict(found.held), Fingerprints.of_sums(sums))
 
 
 def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[RareSet]:
@@ -244,8 +244,8 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
 _TALLY = "kind int, place long, times long"
 
 GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE, OBJECTS = range(10)
-"""Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records and
-nodes; the reverse path domain (RPD); and objects before, after and kept whole, by type.
+"""Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records,
+nodes, and published records; the reverse path domain (RPD); and objects before, after and kept whole, by type.
 """
 
 _FINE = float(1 << 40)
@@ -310,15 +310,15 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     shape = (len(names), len(names), classes.kinds) if classes.types else (len(names), len(names))
     had, has = (numbers.of(kind, relations_of(classes)).reshape(shape) for kind in (HAD, HAS))
     relations = kept_of_counts(classes, had, has)
-    records, nodes_before, nodes_after = numbers.of(SIZES, 3).tolist()
-    distance = float(numbers.of(DISTANCE, 1)[0]) / _FINE / max(records, 1)
+    records, nodes_before, nodes_after, published = numbers.of(SIZES, 4).tolist()
+    distance = float(numbers.of(DISTANCE, 1)[0]) / _FINE / max(published, 1)
 
-    def counts(nodes: int, different: int, kind: int) -> Counts:
+    def counts(records: int, nodes: int, different: int, kind: int) -> Counts:
         used = classes.class_of[1:][numbers.of(kind, size)[1:] > 0]
         by_class = np.bincount(used, minlength=len(names)).tolist()
         return Counts(records, nodes, different, dict(list(zip(names, by_class, strict=True))[classes.types :]))
 
-    before, after = counts(nodes_before, trees[0], HELD), counts(nodes_after, trees[1], SHOWN)
+    before, after = counts(records, nodes_before, trees[0], HELD), counts(published, nodes_after, trees[1], SHOWN)
     objects = _objects(numbers, classes)
     return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after, objects)
 
@@ -327,26 +327,26 @@ def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
     _, classes = broadcast.shapes.value
     size, width = len(classes), relations_of(classes)
     objects = 3 * (classes.types + 1)
-    sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 3, 1, objects)]
+    sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 4, 1, objects)]
     above = label_parents(classes)
-    for before, after in broadcast.both(batches):
-        for kind, found in enumerate(_numbers(before, after, above)):
+    for before, after, kept in broadcast.both(batches):
+        for kind, found in enumerate(_numbers(before, after, kept, above)):
             sums[kind] += found
     for kind, found in enumerate(sums):
         places = np.flatnonzero(found)
         yield batch_of(_TALLY, np.full(len(places), kind), places, found[places])
 
 
-def _numbers(before: Forest, after: Forest, above: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the counts of some records, by kind."""
+def _numbers(before: Forest, after: Forest, kept: Longs | None, above: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the counts of some records, by kind; record i of `after` is kept[i] of `before` (None: i)."""
     columns = (before.offsets, before.label, after.offsets, after.label)
-    released, types = released_as(before, after, None), before.classes.types
+    released, types = released_as(before, after, kept), before.classes.types
     yield from count_published(*columns, released, above)
     yield relation_counts(before).ravel()
     yield relation_counts(after).ravel()
     yield np.bincount(before.label, minlength=len(before.classes))
     yield np.bincount(after.label, minlength=len(before.classes))
-    yield np.array([len(before), before.nodes, after.nodes], np.int64)
+    yield np.array([len(before), before.nodes, after.nodes, len(after)], np.int64)
     yield np.array([np.rint(rpd_of_records(after) * _FINE).astype(np.int64).sum()])
     trees = before.offsets, before.parent, before.label, after.offsets, after.parent, after.label
     yield count_objects_kept(*trees, released, above, types).ravel() if types else np.zeros(3, np.int64)

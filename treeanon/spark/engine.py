@@ -18,6 +18,7 @@ from treeanon.schema import Schema
 from treeanon.spark.forms import TABLES, Form, InputForm, form_of, source_form, target_form
 from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
+from treeanon.spark.persons import with_persons_together, written_schema
 from treeanon.spark.reading import Dataset, read_dataset
 from treeanon.spark.records import persisted
 from treeanon.spark.relational_read.reading import lines_of_frames
@@ -62,7 +63,9 @@ class SparkEngine:
             notify("reading")
             options = ReadOptions(job.on_error, job.strict)
             with (
-                closing(source.read(spark, job.source, schema, options)) as lines,
+                closing(
+                    with_persons_together(source.read(spark, job.source, schema, options), schema, options)
+                ) as lines,
                 kept(read_dataset(lines, lines.schema or schema, options, show_values=job.show_values)) as dataset,
             ):
                 solved = solve(dataset, request, notify, job.sample, notify.progress)
@@ -119,13 +122,13 @@ def anonymize_frame(
     form = form_of(NESTED)
     with (
         prepared(_session_of(frame)),
-        closing(_lines_of(frame, schema)) as lines,
+        closing(with_persons_together(_lines_of(frame, schema), schema, ReadOptions())) as lines,
         kept(read_dataset(lines, lines.schema or schema.for_format(NESTED), ReadOptions())) as dataset,
     ):
         solved = solve(dataset, request, notify, sample, notify.progress)
         notify("writing")
         found = shuffled(published_texts(dataset, solved.recipe, NESTED, dataset.schema, request.seed), dataset.records)
-        rows = frame_of_lines(form.lines(found), dataset.schema).localCheckpoint()
+        rows = frame_of_lines(form.lines(found), written_schema(dataset.schema)).localCheckpoint()
         notify("verifying the output")
         verdict = verify_written(lines_of_frame(rows, "the release"), dataset.schema, dataset, solved)
         return rows, _published(dataset, solved, verdict)
@@ -161,7 +164,7 @@ def _written(
     verdicts: list[Verdict] = []
 
     def save(place: str) -> None:
-        form.save(frame, schema, place)
+        form.save(frame, written_schema(schema), place)
 
     def check(place: str) -> None:
         notify("verifying the output")

@@ -24,6 +24,7 @@ import pyarrow as pa
 from treeanon.errors import DataError
 from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
+from treeanon.forest.persons import PersonBuilder
 from treeanon.forest.report import Dropped
 from treeanon.formats import FORMATS
 from treeanon.hierarchy import Hierarchy
@@ -56,12 +57,16 @@ if TYPE_CHECKING:
 
 
 from treeanon.algorithms.tree.solution import Label, Solution
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, Longs
 from treeanon.forest.classes import STAR
+from treeanon.spark.spread import Outliers
 
 FOUND = "held int, text string, times long"
 """How often a class (by number) has a value; class -1 holds the report of a partition."""
-_LINE = re.compile(r"\d+")
+_PERSONS = 10_000
+"""Persons in a block, where rows of persons were put together."""
+
+LINE_NUMBER = re.compile(r"\d+")
 _MERGED = (
     'nodes have moved: these are the records of a release of merged trees; use objects = "merged" in [input], or'
     " --objects merged"
@@ -210,34 +215,59 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
     """Yield how often each class has each value that its hierarchy needs, and the report of the partition."""
     part = PartitionReport(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
+    if are_rows(schema, form):
+        persons = _rows_of(batches, form, schema, options)
+        if persons.records:
+            part.records = persons.gather()
+            _note(persons, part, held)
+        yield from report_rows(part, held)
+        return
     before: Counter[tuple[int, int]] = Counter()
     for batch in batches:
         for file, start, texts in blocks_of_batch(batch):
             builder = ForestBuilder(schema)
             try:
-                _read(builder, texts, form, options)
+                read_texts(builder, texts, form, options)
             except DataError as problem:
-                found = _LINE.search(problem.place)
+                found = LINE_NUMBER.search(problem.place)
                 line = before[file, start] + (int(found.group()) if found else 1)
                 part.wrong = part.wrong or (file, start, line, problem.message, problem.path, problem.place)
                 break
             before[file, start] += len(texts)
-            part.report.add(builder.report)
             part.records += builder.records
-            is_open = schema.layout.types > 0 and schema.input.objects_open
-            part.moved |= is_open and builder.any_moved
-            for index, published in enumerate(schema.layout.classes):
-                known = published.spec.hierarchy
-                if isinstance(known, Hierarchy):
-                    strange = {
-                        text: times for text, times in builder.occurrences(index).items() if known.find(text) is None
-                    }
-                    held[index].update(strange)
-                else:
-                    held[index].update(dict.fromkeys(builder.distinct_texts(index), 0))
+            _note(builder, part, held)
         if part.wrong:
             break
     yield from report_rows(part, held)
+
+
+def _note(builder: ForestBuilder, part: PartitionReport, held: list[Counter[str]]) -> None:
+    """Add what was read to the report of the partition, and to the values that hierarchies need."""
+    schema = builder.schema
+    part.report.add(builder.report)
+    is_open = schema.layout.types > 0 and schema.input.objects_open
+    part.moved |= is_open and builder.any_moved
+    for index, published in enumerate(schema.layout.classes):
+        known = published.spec.hierarchy
+        if isinstance(known, Hierarchy):
+            found = builder.occurrences(index).items()
+            held[index].update({text: times for text, times in found if known.find(text) is None})
+        else:
+            held[index].update(dict.fromkeys(builder.distinct_texts(index), 0))
+
+
+def are_rows(schema: Schema, form: str) -> bool:
+    """Return whether records of a format are rows of persons; trees files have whole persons."""
+    return schema.input.person is not None and not FORMATS[form].names_classes
+
+
+def _rows_of(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> PersonBuilder:
+    """Return the rows of a partition, which holds all rows of each of its persons."""
+    builder = PersonBuilder(schema, skip=options.on_error == "skip")
+    for batch in batches:
+        for _, _, texts in blocks_of_batch(batch):
+            read_texts(builder, texts, form, options)
+    return builder
 
 
 def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
@@ -252,10 +282,16 @@ def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the records of a partition as rows of BLOCKS."""
+    if are_rows(schema.value, form):
+        persons = _rows_of(batches, form, schema.value, options)
+        if persons.records:
+            whole = _finished(persons)
+            yield from (to_block(whole[start : start + _PERSONS]) for start in range(0, len(whole), _PERSONS))
+        return
     for batch in few_at_once(batches) if FORMATS[form].spark == "ranges" else batches:
         builder = ForestBuilder(schema.value)
         for _, _, texts in blocks_of_batch(batch):
-            _read(builder, texts, form, options)
+            read_texts(builder, texts, form, options)
         if builder.records:
             yield to_block(_finished(builder))
 
@@ -286,7 +322,7 @@ def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[byte
         yield int(files[a]), int(starts[a]), texts[a:b]
 
 
-def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
+def read_texts(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
     """Read lines as if they were a file, or ranges of files."""
     if FORMATS[form].spark == "ranges":
         read_pieces(builder, texts, form, options)
@@ -296,7 +332,7 @@ def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOp
             raise DataError(f"a line is longer than {MAX_RECORD_BYTES >> 20} MB", place=f"line {number}")
     block = b"\n".join(texts) + b"\n"
     source = Source("lines", len(block), lambda: cast(BinaryIO, io.BytesIO(block)))
-    for batch in reader_of(form)([source], builder.schema, options, builder.report):
+    for batch in reader_of(form)([source], builder.reads, options, builder.report):
         builder.add(batch)
 
 
@@ -304,7 +340,8 @@ def _read(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOp
 class Recipe:
     """A solution as arrays: the published label for each label, relations to disassociate, rules of leaving out.
 
-    `types` has for each rule the label of its type of objects; None where trees are merged.
+    `types` has for each rule the label of its type of objects; None where trees are merged. Persons whose published
+    records are `outliers` are suppressed.
     """
 
     mapping: Ints
@@ -314,6 +351,7 @@ class Recipe:
     left_out: Ints
     types: Ints | None
     withheld: tuple[str, ...]
+    outliers: Outliers | None = None
 
     @classmethod
     def of(cls, solution: Solution, dataset: Dataset) -> Recipe:
@@ -333,8 +371,15 @@ class Recipe:
         types = np.array([classes.type_label(name) for name in named], np.int32) if classes.types else None
         return cls(empty.cut_map(cut), upper, lower, triggers, left_out, types, solution.withheld)
 
-    def apply(self, forest: Forest) -> Forest:
-        """Return the published records of a forest."""
+    def apply(self, forest: Forest) -> tuple[Forest, Longs | None]:
+        """Return the published records of a forest, and which of its records they are (None: all)."""
+        found = self._recoded(forest)
+        if self.outliers is None:
+            return found, None
+        kept = np.flatnonzero(~self.outliers.among(found))
+        return found.take(kept), kept
+
+    def _recoded(self, forest: Forest) -> Forest:
         projected = forest.without(self.withheld).relabel(self.mapping)
         moved = projected.disassociate_labels(self.upper, self.lower)
         return moved.leave_out_labels(self.triggers, self.left_out, self.types)
@@ -351,10 +396,10 @@ class BroadcastRecipe:
     recipe: Any
     shapes: Any
 
-    def both(self, batches: Batches) -> Iterator[tuple[Forest, Forest]]:
-        """Yield the records of rows, before and after."""
+    def both(self, batches: Batches) -> Iterator[tuple[Forest, Forest, Longs | None]]:
+        """Yield the records of rows, before and after, and which of them were published (None: all)."""
         for before in self.before(batches):
-            yield before, self.recipe.value.apply(before)
+            yield before, *self.recipe.value.apply(before)
 
     def before(self, batches: Batches) -> Iterator[Forest]:
         """Yield the original records of rows."""
@@ -362,5 +407,5 @@ class BroadcastRecipe:
 
     def after(self, batches: Batches) -> Iterator[Forest]:
         """Yield the published records of rows."""
-        for _, after in self.both(batches):
+        for _, after, _ in self.both(batches):
             yield after

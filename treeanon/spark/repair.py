@@ -112,9 +112,13 @@ class Repair:
             self.ended += [(label, *rest) for up, *rest in self.ended if up == home]
             self.ended += [(up, label, *rest) for up, low, *rest in self.ended if low == home]
 
-    def run(self, rare: Iterable[RareSet], held: Mapping[int, int]) -> int:
-        """Resolve every rare set; return the number of changes."""
+    def run(self, rare: Iterable[RareSet], held: Mapping[int, int], spare: int = 0) -> int:
+        """Resolve every rare set; return the number of changes.
+
+        Up to `spare` persons may be left out: the sets that are dearest to resolve become `outliers` instead.
+        """
         self.held = held
+        self.outliers: list[RareSet] = []
         self._publish_inner(held)
         if self.whole:
             self.place = self._places()
@@ -127,7 +131,11 @@ class Repair:
         waiting = [(-len(ended) / cost[action], action) for action, ended in ended_by.items()]
         heapq.heapify(waiting)
         open_sets, done = set(range(len(sets))), 0
+        persons = sum(one.persons for one in sets)
         while open_sets and waiting:
+            if persons <= spare and not any(sets[number].lacks for number in open_sets):
+                self.outliers = [sets[number] for number in sorted(open_sets)]
+                break
             rank, action = heapq.heappop(waiting)
             left = [number for number in ended_by[action] if number in open_sets]
             if not left or not self._possible(action):
@@ -140,6 +148,7 @@ class Repair:
             self._do(action)
             done += 1
             open_sets.difference_update(left)
+            persons -= sum(sets[number].persons for number in left)
         if self.whole:
             self.ended.sort(key=lambda rule: (*self._rank(rule[0]), *self._rank(rule[1]), rule[2]))
         return done

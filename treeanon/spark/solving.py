@@ -49,11 +49,12 @@ from treeanon.spark.diversity import sets_not_diverse
 from treeanon.spark.finer import finer_labels
 from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
+from treeanon.spark.persons import check_persons, with_persons_together
 from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, encode
 from treeanon.spark.records import forests_of, to_batch
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
-from treeanon.spark.spread import Signs, Spread, refuse_unspreadable
+from treeanon.spark.spread import Outliers, Signs, Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.traces import pairs_in
 from treeanon.verifier.verdict import Diverse, Verdict
@@ -113,15 +114,14 @@ class SolveResult:
 def check_request(request: Request, schema: Schema) -> None:
     """Raise UsageError for a request that this engine cannot fulfill."""
     request.check(schema)
-    refuse_persons(schema, "engine spark")
+    refuse_persons(schema, "engine spark", but_rows=True)
+    check_persons(schema)
     refuse_shift(schema.classes, "engine spark")
     refuse_unspreadable(request.guarantee)
     if request.algorithm == "miracle":
         raise UsageError("miracle recodes every record together with similar ones: it needs all records in one place")
     if (name := request.options.get("objective")) in ("mining", "queries"):
         raise UsageError(f"objective = {name}: engine spark cannot count it over all records; it minimizes the loss")
-    if persons(request.max_suppressed, 10**9):
-        raise UsageError("max_suppressed: engine spark publishes all persons")
     if request.max_loss is not None:
         raise UsageError("max_loss: engine spark takes a k and cannot search for the largest")
 
@@ -142,34 +142,46 @@ def solve(
     if len(some) < dataset.records:
         # k in proportion to the sample, at least 2: exact counts over all records find and repair what is still rare.
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
-    found = search(request, some, replace(guarantee, k=k), progress)
-    own = _all_left_out(plain_solution(request, some, replace(found.solution, guarantee=guarantee, suppressed=0)))
-    rounds = _Rounds(dataset, request, notify, _bound(some), progress)
+    # Nobody is left out at first, and then as many as may be where that loses less.
+    allowed = min(persons(request.max_suppressed, dataset.records), dataset.records - guarantee.k)
+    rounds = _Rounds(dataset, replace(request, max_suppressed=0), notify, _bound(some), progress)
+    tries = [rounds] if not allowed else [rounds, rounds.leaving_out(allowed, len(some))]
+    best: tuple[_SafeSolution, Tally] | None = None
     with spark_failures("counting"):
-        safe = rounds.make_safe(_covering(dataset, own))
-        recipe = Recipe.of(safe.solution, dataset)
-        numbers = tally(dataset, recipe)
-        if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
-            safe, numbers = rounds.refine(safe, numbers, some, most)
-            recipe = Recipe.of(safe.solution, dataset)
-        losses = losses_of(numbers, dataset, count_distinct(dataset, recipe), request.options.get("weights"))
+        for one in tries:
+            found = search(one.request, some, replace(guarantee, k=k), progress)
+            own = _all_left_out(plain_solution(request, some, replace(found.solution, guarantee=guarantee)))
+            safe = one.make_safe(_covering(dataset, own))
+            numbers = tally(dataset, safe.recipe)
+            if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
+                safe, numbers = one.refine(safe, numbers, some, most)
+            if best is None or one.cost(numbers) < one.cost(best[1]):
+                best, told = (safe, numbers), found.report
+        assert best is not None
+        safe, numbers = best
+        losses = losses_of(numbers, dataset, count_distinct(dataset, safe.recipe), request.options.get("weights"))
+    solution = replace(safe.solution, suppressed=dataset.records - safe.prints.records)
     report = {
-        "engine": "spark", "sample": len(some), "rounds": rounds.rounds, "changes": rounds.changes,
-        "seconds": time.perf_counter() - begun, **found.report,
+        "engine": "spark", "sample": len(some), "rounds": sum(one.rounds for one in tries),
+        "changes": sum(one.changes for one in tries), "seconds": time.perf_counter() - begun, **told,
     }  # fmt: skip
-    return SolveResult(safe.solution, recipe, safe.prints, losses, report)
+    return SolveResult(solution, safe.recipe, safe.prints, losses, report)
 
 
 @dataclass(frozen=True)
 class _SafeSolution:
-    """A solution without rare sets, and the fingerprints of its release."""
+    """A solution without rare sets, its recipe, and the fingerprints of its release."""
 
     solution: Solution
+    recipe: Recipe
     prints: Fingerprints
 
 
 class _Rounds:
-    """Makes solutions for one dataset safe by counting over all records; counts the rounds."""
+    """Makes solutions for one dataset safe by counting over all records; counts the rounds.
+
+    Up to `allowed` persons are left out where that is cheaper than resolving what is rare.
+    """
 
     def __init__(
         self,
@@ -178,31 +190,58 @@ class _Rounds:
         notify: Notify,
         bound: frozenset[int],
         progress: Progress | None = None,
+        allowed: int = 0,
     ) -> None:
-        self.bound = bound
+        self.bound, self.allowed = bound, allowed
         self.dataset, self.request, self.notify, self.progress = dataset, request, notify, progress
         self.rounds, self.changes = 0, 0
         self._worth: CostModel | None = None
 
+    def leaving_out(self, allowed: int, sampled: int) -> _Rounds:
+        """Return rounds that leave out so many persons at most, and in a sample as many in proportion."""
+        request = replace(self.request, max_suppressed=allowed * sampled // self.dataset.records)
+        made = _Rounds(self.dataset, request, self.notify, self.bound, self.progress, allowed)
+        made._worth = self._worth
+        return made
+
+    def cost(self, numbers: Tally) -> float:
+        """Return what a release costs by its counts."""
+        return cost_of(numbers, self.dataset, self.request.options)
+
     def make_safe(self, solution: Solution) -> _SafeSolution:
         """Return a solution without rare sets: this one or a more general one."""
         guarantee = solution.guarantee
+        outliers: list[RareSet] = []
         for _ in range(MAX_ROUNDS):
-            found = _counted(self.dataset, Recipe.of(solution, self.dataset), guarantee)
+            recipe = self._recipe(solution, outliers)
+            ended = _ended(self.dataset, recipe, guarantee)
+            found = _counted(self.dataset, recipe, guarantee, ended)
             self.rounds += 1
             self.notify(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
             failing = found.rare
             if not failing and guarantee.l > 1:
-                failing = _not_diverse(self.dataset, Recipe.of(solution, self.dataset), guarantee)
+                failing = _not_diverse(self.dataset, recipe, guarantee, ended)
                 self.notify(f"round {self.rounds}: {len(failing):,} sets are not diverse over all records")
             if not failing:
-                return _SafeSolution(solution, found.prints)
+                return _SafeSolution(solution, recipe, found.prints)
             if STAR in (solution.cut or {}):
                 raise GuaranteeError("the records that have any value are fewer than k, or not diverse")
             repair = self.repair(solution)
-            self.changes += repair.run(failing, found.held)
+            # A trace is no set of labels and relations by which persons could be left out.
+            spare = 0 if len(ended) else self.allowed - (self.dataset.records - found.prints.records)
+            self.changes += repair.run(failing, found.held, spare)
+            outliers += repair.outliers
             solution = repair.result()
         raise GuaranteeError(f"no release was found in {MAX_ROUNDS} rounds; a larger sample may help")
+
+    def _recipe(self, solution: Solution, outliers: list[RareSet]) -> Recipe:
+        """Return the recipe of a solution that leaves out who holds one of some sets."""
+        recipe = Recipe.of(solution, self.dataset)
+        if not outliers:
+            return recipe
+        sets = dict.fromkeys((one.labels, one.relations) for one in outliers)
+        spread = _spread(self.dataset, recipe, solution.guarantee)
+        return replace(recipe, outliers=Outliers.of(replace(spread, signs=None), sets))
 
     def repair(self, solution: Solution) -> Repair:
         """Return the repair of a solution, with the costs of this dataset."""
@@ -224,23 +263,22 @@ class _Rounds:
         self.notify(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
         records = records.relabel(finest.mapping)
         found = search(self.request, records, guarantee, self.progress)
-        own = _all_left_out(plain_solution(self.request, records, replace(found.solution, suppressed=0)))
+        own = _all_left_out(plain_solution(self.request, records, found.solution))
         return _covering(self.dataset, own)
 
     def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
         """Return a safe solution that was refined as long as the loss falls, and its tally."""
         weights = self.request.options.get("weights")
-        cost = cost_of(numbers, self.dataset, self.request.options)
+        cost = self.cost(numbers)
         for _ in range(MAX_FINER_ROUNDS):
             held = numbers.of(HELD, len(self.dataset.classes))
-            recipe = Recipe.of(safe.solution, self.dataset)
-            labels = finer_labels(self.dataset, recipe, safe.solution.guarantee, held, weights)
+            labels = finer_labels(self.dataset, safe.recipe, safe.solution.guarantee, held, weights)
             tried = self.search_again(safe.solution, labels, some, most) if labels else None
             if tried is None:
                 break
             finer = self.make_safe(tried)
-            found = tally(self.dataset, Recipe.of(finer.solution, self.dataset))
-            now = cost_of(found, self.dataset, self.request.options)
+            found = tally(self.dataset, finer.recipe)
+            now = self.cost(found)
             pays = cost - now > _LEAST_GAIN * cost
             if now < cost:
                 safe, numbers, cost = finer, found, now
@@ -285,16 +323,14 @@ def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
     return CostModel(labels, relations, request.options.get("weights"))
 
 
-def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Supports:
+def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs) -> Supports:
     published = recipe.broadcast(dataset).after
-    ended = _ended(dataset, recipe, guarantee)
     return count_supports(dataset.frame, published, _spread(dataset, recipe, guarantee), guarantee.k, ended)
 
 
-def _not_diverse(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> tuple[RareSet, ...]:
+def _not_diverse(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs) -> tuple[RareSet, ...]:
     published, spread = recipe.broadcast(dataset).after, _spread(dataset, recipe, guarantee)
     sensitive = np.isin(dataset.classes.class_of, roles_of(dataset, guarantee).sensitive)
-    ended = _ended(dataset, recipe, guarantee)
     return sets_not_diverse(dataset.frame, published, spread, sensitive, guarantee.l, ended)
 
 
@@ -318,7 +354,6 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     """Read what was written and return the verdict; GuaranteeError unless it is the release that was searched for."""
     begun = time.perf_counter()
     guarantee, name = solved.solution.guarantee, lines.name
-    frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
     is_known = np.isin(dataset.classes.class_of, [-1, *roles_of(dataset, guarantee).known])
     labels = np.unique(solved.recipe.mapping).astype(np.int32)
     sensitive = roles_of(dataset, guarantee).sensitive if guarantee.l > 1 else ()
@@ -334,6 +369,8 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
         classes=classes,
     )
     try:
+        lines = with_persons_together(lines, schema, ReadOptions())
+        frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
         written = solved.recipe.broadcast(dataset).before
         ended = np.empty(0, np.int64)
         if not (guarantee.as_published or dataset.classes.types):
@@ -342,6 +379,8 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
         diverse = _diversity(dataset, guarantee, check_diversity(frame, written, check, ended))
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None
+    finally:
+        lines.close()
     if found.prints != solved.prints:
         raise GuaranteeError(f"{name}: not published: the written files do not hold the published trees")
     records, seconds = found.prints.records, time.perf_counter() - begun

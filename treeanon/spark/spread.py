@@ -6,7 +6,7 @@ counted again by the verifier (`treeanon.verifier.parts`), which shares nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,16 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
-from treeanon.kernels.tree.spread import Table, count_sets, fits, needed, set_of_words
+from treeanon.kernels.tree.spread import (
+    Table,
+    count_sets,
+    fits,
+    holders,
+    needed,
+    set_of_words,
+    table_of,
+    words_of_set,
+)
 from treeanon.privacy.guarantee import Guarantee, Roles
 
 _FULL = 1 << 21
@@ -100,6 +109,21 @@ class Spread:
         """Return the number of bits of a label's number."""
         return max(len(self.labels).bit_length(), 1)
 
+    def given(self, forest: Forest) -> tuple[Longs, Ints, Ints, Ints, int, int, int, int, int, int]:
+        """Return the trees of some records, and how they are to be counted."""
+        trees = forest.offsets, forest.parent, forest.label
+        how = self.m, self.n, self.bits, self.types, self.kinds
+        return *trees, self.number, len(self.labels), *how
+
+    def encode(self, labels: tuple[int, ...], relations: tuple[Relation, ...]) -> tuple[int, int] | None:
+        """Return the words of a set; None if one of its labels is not counted."""
+        numbers = self.number[list(labels)].tolist()
+        if min(numbers) < 0:
+            return None
+        place = {label: at for at, label in enumerate(labels)}
+        related = tuple((place[a], place[b], kind) for a, b, kind in relations)
+        return words_of_set(tuple(numbers), related, self.m, self.bits, self.kinds)
+
     def decode(self, first: int, second: int) -> tuple[tuple[int, ...], tuple[Relation, ...]]:
         """Return the labels and relations of a counted set."""
         places, related = set_of_words(first, second, self.m, self.bits, self.kinds)
@@ -120,6 +144,28 @@ def refuse_unspreadable(guarantee: Guarantee) -> None:
         raise UsageError("a joint attacker who knows m > 2 and n > 1 is not counted by an engine beside the local one")
 
 
+@dataclass(frozen=True, eq=False)
+class Outliers:
+    """Sets of published labels and relations whose holders are left out."""
+
+    spread: Spread
+    table: Table
+
+    @classmethod
+    def of(cls, spread: Spread, sets: Iterable[tuple[tuple[int, ...], tuple[Relation, ...]]]) -> Outliers | None:
+        """Return the outliers of sets of labels and relations, without those that are not published any more."""
+        words = [found for one in sets if (found := spread.encode(*one)) is not None]
+        if not words:
+            return None
+        first, second = np.array(words, np.int64).T.copy()
+        return cls(spread, table_of(first, second))
+
+    def among(self, forest: Forest) -> Flags:
+        """Return which published records hold one of the sets."""
+        found: Flags = holders(*self.spread.given(forest), self.table)
+        return found
+
+
 class SpreadCounter:
     """Counter of the sets of one part of the records, batch by batch."""
 
@@ -133,7 +179,7 @@ class SpreadCounter:
 
     def add(self, forest: Forest) -> None:
         """Count the sets of some records."""
-        self.table, self.used = count_sets(*self._given(forest), self.table, self.used)
+        self.table, self.used = count_sets(*self.spread.given(forest), self.table, self.used)
 
     def add_all(self, forest: Forest) -> Iterator[Table]:
         """Count the records of a batch; yield the counts whenever they are many."""
@@ -144,15 +190,8 @@ class SpreadCounter:
 
     def needed(self, forest: Forest, least: int) -> Flags:
         """Return which records are needed for `least` holders of every set, given those needed before."""
-        flags, self.table, self.used = needed(*self._given(forest), self.table, self.used, least)
+        flags, self.table, self.used = needed(*self.spread.given(forest), self.table, self.used, least)
         return flags
-
-    def _given(self, forest: Forest) -> tuple[Longs, Ints, Ints, Ints, int, int, int, int, int, int]:
-        """Return the trees of a batch, and how they are to be counted."""
-        spread = self.spread
-        trees = forest.offsets, forest.parent, forest.label
-        how = spread.m, spread.n, spread.bits, spread.types, spread.kinds
-        return *trees, spread.number, len(spread.labels), *how
 
     def taken(self) -> Table:
         """Return the sets counted since the last call: rows of two words and the number of holders."""

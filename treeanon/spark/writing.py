@@ -21,7 +21,8 @@ from treeanon.io.interface import writer_of
 from treeanon.io.output import is_part
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, classes_of
+from treeanon.spark.persons import numbers_of, rows_of, task_partition
+from treeanon.spark.reading import Dataset, Recipe, are_rows, broadcast_schema, classes_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.session import spark_failures
 
@@ -40,17 +41,16 @@ def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema,
     place, so that none is lost or written twice.
     """
     broadcast, shared = recipe.broadcast(dataset), broadcast_schema(dataset, schema)
-    work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret_of(seed))
+    begins = None
+    if are_rows(schema, form):
+        begins = dataset.frame.sparkSession.sparkContext.broadcast((numbers_of(dataset.frame), dataset.records))
+    work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret_of(seed), begins=begins)
     return map_batches(dataset.frame, work, TEXTS)
 
 
 def random_places(secret: bytes, number: int, count: int) -> npt.NDArray[np.uint64]:
     """Return a random place for each record of a block of this task's partition."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    part = context.partitionId() if context else 0
-    return words_of(secret, b"%d %d" % (part, number), count)
+    return words_of(secret, b"%d %d" % (task_partition(), number), count)
 
 
 def shuffled(frame: DataFrame, records: int) -> DataFrame:
@@ -58,12 +58,17 @@ def shuffled(frame: DataFrame, records: int) -> DataFrame:
     return frame.repartition(-(-records // _RECORDS_A_FILE), "place").sortWithinPartitions("place", "text")
 
 
-def _texts(batches: Batches, broadcast: Any, form: str, shared: Any, secret: bytes) -> Iterator[pa.RecordBatch]:
+def _texts(
+    batches: Batches, broadcast: Any, form: str, shared: Any, secret: bytes, begins: Any
+) -> Iterator[pa.RecordBatch]:
     schema = shared.value
     classes = classes_of(schema)
     for number, found in enumerate(broadcast.after(batches)):
         after = replace(found, schema=schema, classes=classes)
-        written = writer_of(form).texts(after, schema).records(after)
+        if begins is not None:
+            starts, persons = begins.value
+            after = rows_of(after, starts[task_partition(), number], persons, secret)
+        written = writer_of(form).texts(after, after.schema).records(after)
         yield batch_of(TEXTS, random_places(secret, number, len(after)).view(np.int64), written)
 
 

@@ -54,21 +54,21 @@ class Lackings:
         one, other = (self.group[codes[:, [pair[side] for pair in pairs]]] for side in (0, 1))
         can_end = has & self.deniable[one, other]
         for some in _subsets(self.m, self.m):
-            of = np.flatnonzero(can_go[:, list(some)].all(axis=1))
-            kept = [place for place in range(self.m) if place not in some]
+            of = np.flatnonzero(can_go[:, some].all(axis=1))
+            kept = np.setdiff1d(np.arange(self.m), some)
             for ended in _subsets(len(pairs), min(self.n, len(pairs))):
-                chosen = of[can_end[np.ix_(of, list(ended))].all(axis=1)]
+                chosen = of[can_end[np.ix_(of, ended)].all(axis=1)]
                 if not len(chosen):
                     continue
                 left = has[chosen].copy()
-                left[:, list(ended)] = False
+                left[:, ended] = False
                 gone = np.zeros_like(left)
-                gone[:, list(ended)] = True
+                gone[:, ended] = True
                 base = self._words(codes[np.ix_(chosen, kept)], self._placed(left, pairs, kept))
-                if not (some or ended):
+                if not (len(some) or len(ended)):
                     # As it was counted, so that nothing is lost of a set that is none of ours.
                     base = first[chosen], second[chosen]
-                more = self._words(codes[np.ix_(chosen, list(some))], self._placed(gone, pairs, kept))
+                more = self._words(codes[np.ix_(chosen, some)], self._placed(gone, pairs, kept))
                 yield chosen, (*base, *more)
 
     @property
@@ -86,12 +86,12 @@ class Lackings:
         has = (second[:, None] >> self._shift + np.arange(relations)) & 1
         return codes, has.astype(bool)
 
-    def _placed(self, has: Flags, pairs: list[tuple[int, int, int]], kept: list[int]) -> Longs:
+    def _placed(self, has: Flags, pairs: list[tuple[int, int, int]], kept: Longs) -> Longs:
         """Return relations as the bits that they have among the labels kept."""
-        found = np.zeros(len(has), np.int64)
+        found, place = np.zeros(len(has), np.int64), {one: at for at, one in enumerate(kept.tolist())}
         for at, (i, j, d) in enumerate(pairs):
-            if i in kept and j in kept:
-                a, b = kept.index(i), kept.index(j)
+            if i in place and j in place:
+                a, b = place[i], place[j]
                 found |= has[:, at].astype(np.int64) << self.kinds * (b * (b - 1) // 2) + d * b + a
         return found
 
@@ -195,9 +195,10 @@ def _less(persons: Mapping[frozenset[int], int], element: int) -> dict[frozenset
     return {one: many - persons.get(one | {element}, 0) for one, many in persons.items() if element not in one}
 
 
-def _subsets(size: int, most: int) -> Iterator[tuple[int, ...]]:
+def _subsets(size: int, most: int) -> Iterator[Longs]:
     for many in range(most + 1):
-        yield from combinations(range(size), many)
+        for chosen in combinations(range(size), many):
+            yield np.array(chosen, np.int64)
 
 
 def signed_totals(batches: Iterable[np.ndarray], lackings: Lackings, k: int) -> SignedTotals:

@@ -14,12 +14,13 @@ import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.kernels.jit import njit
+from treeanon.kernels.tree.spread import Word
 
 _WORD = 62
 
 
 @njit
-def _packed(codes: Longs, many: int, bits: int) -> tuple[int, int]:
+def _packed(codes: Longs, many: int, bits: int) -> tuple[Word, Word]:
     """Return two words with labels, each plus 1."""
     per_word = _WORD // bits
     first, second = np.int64(0), np.int64(0)
@@ -32,7 +33,7 @@ def _packed(codes: Longs, many: int, bits: int) -> tuple[int, int]:
 
 
 @njit
-def _moved(mask: int, place: Longs, labels: int, kinds: int) -> int:
+def _moved(mask: Word, place: Longs, labels: int, kinds: int) -> Word:
     """Return relation bits of labels for those of them that have a new place (-1: none)."""
     found = np.int64(0)
     for j in range(labels):

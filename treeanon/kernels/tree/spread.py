@@ -293,6 +293,57 @@ def needed(
     return out, table, used
 
 
+@njit
+def holders(
+    offsets: Longs,
+    parent: Ints,
+    label: Ints,
+    number: Ints,
+    labels: int,
+    m: int,
+    n: int,
+    bits: int,
+    types: int,
+    kinds: int,
+    table: Table,
+) -> Flags:
+    """Return which records hold a set of the table."""
+    out = np.zeros(len(offsets) - 1, np.bool_)
+    words, place = np.empty((64, 3), np.int64), np.full(labels, -1, np.int64)
+    for r in range(len(out)):
+        words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, types, kinds, place, words)
+        for i in range(many):
+            if table[place_of(table, words[i, 0], words[i, 1]), 2] != 0:
+                out[r] = True
+                break
+    return out
+
+
+@njit
+def table_of(first: Longs, second: Longs) -> Table:
+    """Return a table with these sets."""
+    table = roomy(np.zeros((1 << 8, 3), np.int64), len(first) + 1)
+    for i in range(len(first)):
+        at = place_of(table, first[i], second[i])
+        table[at, 0], table[at, 1], table[at, 2] = first[i], second[i], 1
+    return table
+
+
+def words_of_set(
+    labels: tuple[int, ...], relations: tuple[tuple[int, int, int], ...], m: int, bits: int, kinds: int = 1
+) -> tuple[int, int]:
+    """The words of a set of ascending labels, with relations as pairs of their places and a kind.
+
+    >>> words_of_set((0, 2), ((0, 1, 0),), 2, 4) == (1 | 3 << 4, 1)
+    True
+    """
+    per_word = _WORD // bits
+    first = sum(label + 1 << j * bits for j, label in enumerate(labels[:per_word]))
+    second = sum(label + 1 << j * bits for j, label in enumerate(labels[per_word:]))
+    mask = sum(1 << kinds * (j * (j - 1) // 2) + d * j + i for i, j, d in relations)
+    return first, second | mask << max(m - per_word, 0) * bits
+
+
 def fits(m: int, bits: int, kinds: int = 1) -> bool:
     """Whether sets of m labels of so many bits, and their relations, fit into the two words."""
     rest = max(m - _WORD // bits, 0)

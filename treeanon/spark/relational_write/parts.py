@@ -61,6 +61,8 @@ def parted(dataset: Dataset, recipe: Recipe, parts: int, secret: bytes) -> DataF
 
 def _split(batches: Batches, broadcast: Any, parts: int, secret: bytes) -> Iterator[pa.RecordBatch]:
     for number, after in enumerate(broadcast.after(batches)):
+        if not len(after):
+            continue
         places = random_places(secret, number, len(after))
         part = (places % np.uint64(parts)).astype(np.int32)
         order = np.argsort(part, kind="stable")

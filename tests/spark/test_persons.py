@@ -1,0 +1,113 @@
+"""Rows of persons on Spark: read, put together, published as rows again, and checked as on one machine."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import treeanon as ta
+from tests.reference.guarantee import holds
+from treeanon.errors import DataError, UsageError
+from treeanon.release.tree_request import request_of
+from treeanon.schema import Schema
+from treeanon.spark.interface import Job, engine_named
+from treeanon.spark.solving import check_request
+
+SCHEMA = """version = 1
+[input]
+format = "ndjson"
+person = "subject.reference"
+objects = "OBJECTS"
+[[class]]
+name = "sex"
+path = "sex"
+under = "/"
+[[class]]
+name = "ward"
+path = "ward"
+[[class]]
+name = "drug"
+path = "drugs[].name"
+"""
+
+
+def schema_of(objects: str) -> Schema:
+    schema = SCHEMA.replace("OBJECTS", objects)
+    return Schema.loads(schema if objects == "merged" else schema.replace('under = "/"\n', ""))
+
+
+def rows_of(seed: int, persons: int = 40) -> list[dict[str, Any]]:
+    rnd = Random(seed)
+    rows = []
+    for number in range(persons):
+        sex = rnd.choice("FM")
+        for _ in range(rnd.randrange(1, 4)):
+            drugs = [{"name": f"D{rnd.randrange(3)}"} for _ in range(rnd.randrange(3))]
+            whose = number if number % 3 else f"P {number}"
+            rows.append({"subject": {"reference": whose}, "sex": sex, "ward": f"W{rnd.randrange(2)}", "drugs": drugs})
+    rnd.shuffle(rows)
+    return rows
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def records(forest: ta.Forest) -> list[str]:
+    return sorted(map(str, forest.records()))
+
+
+@pytest.mark.parametrize(("seed", "objects"), [(1, "merged"), (2, "whole")])
+def test_rows_of_persons_are_released_as_on_one_machine(spark: Any, tmp_path: Path, seed: int, objects: str) -> None:
+    schema, source = schema_of(objects), write(tmp_path / "rows.ndjson", rows_of(seed))
+    forest = ta.read(source, schema)
+    job = Job(str(source), schema, str(tmp_path / "out"))
+    release = engine_named("spark").publish(job, request_of(k=3, seed=1))
+    assert release.counts["records"] == len(forest) == 40
+    written = ta.read(tmp_path / "out", schema)
+    assert records(written) == records(release.solution.apply(forest))
+    verdict = ta.verify(written, k=3)
+    assert verdict.holds and verdict.largest_k == release.verdict.largest_k
+    if objects == "merged":
+        assert holds(list(written.records()), 3, 2, 1)
+    lines = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
+    assert "P " not in lines
+    assert fewest_persons(lines.splitlines()) >= 3
+
+
+def fewest_persons(lines: list[str]) -> int:
+    """An attacker's script: the fewest persons who have two values, in rows of their own or in one row."""
+    held, together = defaultdict(set), defaultdict(set)
+    for row in map(json.loads, lines):
+        who = row["subject"]["reference"]
+        values = {(name, row[name]) for name in ("sex", "ward") if name in row}
+        values |= {("drug", drug["name"]) for drug in row.get("drugs", ()) if "name" in drug}
+        held[who] |= values
+        together[who] |= {(a, b) for a in values for b in values if {a[0], b[0]} == {"ward", "drug"}}
+    every = set().union(*held.values())
+    counts = [sum({a, b} <= own for own in held.values()) for a in every for b in every]
+    counts += [sum(pair in own for own in together.values()) for pair in set().union(*together.values())]
+    return min(count for count in counts if count)
+
+
+def test_a_row_of_nobody_is_named_by_its_line(spark: Any, tmp_path: Path) -> None:
+    rows = rows_of(3, 6)
+    rows[4]["subject"] = {}
+    source = write(tmp_path / "rows.ndjson", rows)
+    job = Job(str(source), schema_of("merged"), str(tmp_path / "out"))
+    with pytest.raises(DataError, match=r"rows\.ndjson.*line 5.*nobody knows whose"):
+        engine_named("spark").publish(job, request_of(k=2))
+    assert not (tmp_path / "out").exists()
+
+
+def test_rows_of_tables_are_refused_with_a_way_out() -> None:
+    text = SCHEMA.replace("ndjson", "csv").replace("OBJECTS", "merged").replace("drugs[].name", "drug")
+    schema = Schema.loads(text.replace("subject.reference", "whose"))
+    with pytest.raises(UsageError, match="--to ndjson"):
+        check_request(request_of(k=2), schema)

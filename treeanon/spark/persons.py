@@ -1,0 +1,196 @@
+"""Rows of persons on Spark: all rows of a person are brought to one partition, and published persons are rows again.
+
+Keys and rows are read as on one machine; of a key only a keyed hash moves between workers. Rows that lie together are
+put together by the builder of one machine.
+"""
+
+from __future__ import annotations
+
+import pickle
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from treeanon.arrays import Longs
+from treeanon.errors import DataError, UsageError
+from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
+from treeanon.forest.persons import PersonBuilder, digests_of
+from treeanon.formats import FORMATS, NESTED
+from treeanon.io.options import ReadOptions
+from treeanon.io.persons import as_rows
+from treeanon.randomness import secret_of, words_of
+from treeanon.schema import Schema
+from treeanon.schema.persons import KEY_CLASS, by_row
+from treeanon.spark.lines import Lines
+from treeanon.spark.reading import LINE_NUMBER, PartitionReport, are_rows, blocks_of_batch, read_texts, refuse_broken
+from treeanon.spark.records import Batches, batch_of, map_batches, unpersist
+from treeanon.spark.session import spark_failures
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_KEYED = "file long, start long, line binary, person long, report string"
+_DIGEST = 16
+
+
+def check_persons(schema: Schema) -> None:
+    """Raise UsageError for rows of persons that Spark does not read."""
+    able = ", ".join(name for name in FORMATS if FORMATS[name].spark == "lines") or NESTED
+    if schema.input.person is not None and schema.input.is_flat:
+        raise UsageError(
+            f"person: engine spark reads rows of persons as {able} or nested Parquet: `treeanon convert --to ndjson`"
+            " makes such lines of a table"
+        )
+
+
+def with_persons_together(lines: Lines, schema: Schema, options: ReadOptions, seed: int | None = None) -> Lines:
+    """Return the lines with all rows of a person in one partition; as they are where each is a person.
+
+    DataError names the first row that is invalid, or that is nobody's.
+    """
+    from pyspark import StorageLevel
+    from pyspark.sql import functions as f
+
+    if not are_rows(schema, lines.form):
+        return lines
+    if FORMATS[lines.form].spark == "ranges":
+        raise UsageError("person: engine spark reads rows of persons line by line")
+    secret = secret_of(seed)[:_DIGEST]
+    work = partial(_keyed, form=lines.form, schema=schema, options=options, secret=secret)
+    parts = max(lines.frame.rdd.getNumPartitions(), 1)
+    keyed = map_batches(lines.frame, work, _KEYED).repartition(parts, "person").persist(StorageLevel.DISK_ONLY)
+    try:
+        with spark_failures(lines.name):
+            told = keyed.where(f.col("line").isNull()).select("report").toArrow()
+        refuse_broken([pickle.loads(b64decode(text)) for text in told.column("report").to_pylist()], lines)
+    except BaseException:
+        unpersist([keyed])
+        raise
+    rows = keyed.where(f.col("line").isNotNull()).select("file", "start", "line")
+    return replace(lines, frame=rows, kept=(*lines.kept, keyed))
+
+
+def _keyed(
+    batches: Batches, form: str, schema: Schema, options: ReadOptions, secret: bytes
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a partition with a hash of whose they are, and the first error."""
+    part = PartitionReport(ReadReport())
+    before: dict[tuple[int, int], int] = {}
+    rows = by_row(schema)
+    only = replace(rows, classes=tuple(one for one in rows.classes if one.name == KEY_CLASS))
+    for batch in batches:
+        for file, start, texts in blocks_of_batch(batch):
+            try:
+                read_texts(PersonBuilder(schema, skip=options.on_error == "skip"), texts, form, options)
+            except DataError as problem:
+                found = LINE_NUMBER.search(problem.place)
+                line = before.get((file, start), 0) + (int(found.group()) if found else 1)
+                part.wrong = (file, start, line, problem.message, problem.path, problem.place)
+                yield batch_of(_KEYED, [file], [start], [None], [0], [b64encode(pickle.dumps(part)).decode()])
+                return
+            before[file, start] = before.get((file, start), 0) + len(texts)
+            many = len(texts)
+            persons = _keys_of(texts, form, only, replace(options, on_error="skip"), secret)
+            yield batch_of(_KEYED, [file] * many, [start] * many, texts, persons, [None] * many)
+
+
+def _keys_of(texts: list[bytes], form: str, only: Schema, options: ReadOptions, secret: bytes) -> Longs:
+    """Return a hash of whose each row is; of a row of nobody one of its own."""
+    builder = _Keys(only, secret)
+    read_texts(builder, texts, form, options)
+    if builder.found is not None and len(builder.found) == len(texts):
+        found = builder.found
+        alone = np.flatnonzero(found[:, 0] == 0)
+        if len(alone):
+            found[alone] = digests_of([texts[at].decode("utf-8", "replace") for at in alone.tolist()], secret)
+        return found[:, 0].view(np.int64)
+    if len(texts) == 1:
+        # What is no row (an empty line, one that is skipped) is nobody's.
+        return np.zeros(1, np.int64)
+    half = len(texts) // 2
+    return np.concatenate([_keys_of(part, form, only, options, secret) for part in (texts[:half], texts[half:])])
+
+
+class _Keys(ForestBuilder):
+    """Takes the keys of rows out of batches, as hashes; None where rows were read apart from the others."""
+
+    def __init__(self, schema: Schema, secret: bytes) -> None:
+        super().__init__(schema)
+        self.secret, self.at = secret, self.layout.class_index(KEY_CLASS)
+        self.found: npt.NDArray[np.uint64] | None = np.empty((0, 2), np.uint64)
+
+    def add(self, batch: Batch) -> None:
+        """Take the keys out of a batch; 0 where there is none."""
+        if batch.apart is not None or self.found is None:
+            self.found = None
+            return
+        texts = list(batch.texts[self.at])
+        digests = np.append(digests_of(texts, self.secret), np.zeros((1, 2), np.uint64), axis=0)
+        digests[[at for at, text in enumerate(texts) if not text or text.isspace()]] = 0
+        self.found = np.append(self.found, digests[batch.tables[0].codes[self.at]], axis=0)
+
+
+def written_schema(schema: Schema) -> Schema:
+    """Return the schema by which records are written: that of rows, where these are of persons."""
+    return schema if schema.input.person is None else by_row(schema, "integer")
+
+
+def numbers_of(frame: DataFrame) -> dict[tuple[int, int], int]:
+    """Return where the numbers of the persons of each block begin, by partition and block."""
+    found = map_batches(frame, _sizes, "part long, block long, persons long").toArrow()
+    part, block, persons = (column.to_numpy() for column in found.columns)
+    order = np.lexsort((block, part))
+    begins = np.cumsum(persons[order]) - persons[order]
+    return {
+        (int(part[at]), int(block[at])): int(begin) for at, begin in zip(order.tolist(), begins.tolist(), strict=True)
+    }
+
+
+def _sizes(batches: Batches) -> Iterator[pa.RecordBatch]:
+    part, number = task_partition(), 0
+    for batch in batches:
+        for row in range(batch.num_rows):
+            persons = len(batch.column(0)[row].as_buffer()) // 8 - 1
+            yield batch_of("part long, block long, persons long", [part], [number], [persons])
+            number += 1
+
+
+def task_partition() -> int:
+    """Return the partition of this task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context else 0
+
+
+def rows_of(forest: Forest, begin: int, persons: int, secret: bytes) -> Forest:
+    """Return the rows of published persons, of `persons` in all, with fresh numbers that say nothing of their order."""
+    return as_rows(forest, shuffled_numbers(begin + np.arange(len(forest)), persons, secret))
+
+
+def shuffled_numbers(numbers: Longs, count: int, secret: bytes) -> Longs:
+    """Return the numbers below `count` that these become: each another one, in an order that the secret decides.
+
+    >>> sorted(shuffled_numbers(np.arange(5), 5, b"x").tolist())
+    [0, 1, 2, 3, 4]
+    """
+    half = max((max(count - 1, 1).bit_length() + 1) // 2, 1)
+    size = 1 << half
+    rounds = [words_of(secret, b"person %d" % i, size) & np.uint64(size - 1) for i in range(4)]
+
+    def mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        left, right = values >> np.uint64(half), values & np.uint64(size - 1)
+        for table in rounds:
+            left, right = right, left ^ table[right]
+        return left << np.uint64(half) | right
+
+    found = mixed(numbers.astype(np.uint64))
+    while (beyond := found >= count).any():
+        found[beyond] = mixed(found[beyond])
+    return found.astype(np.int64)
