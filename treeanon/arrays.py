@@ -1,6 +1,8 @@
-"""The types of arrays: one name for each kind of number."""
+"""The types of arrays: one name for each kind of number; and numbers in the type that is sorted fastest."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,3 +18,16 @@ Words = npt.NDArray[np.uint64]
 
 SetArrays = tuple[Tinies, Longs, Ints, Words, Ints]
 """kind, at, size, rows, lists: numbered record sets, as `treeanon.kernels.tree.record_sets` has them."""
+
+
+def narrowed(numbers: Ints | Longs) -> npt.NDArray[Any]:
+    """Return whole numbers in the smallest type that holds them: stable sorts of short numbers take a tenth as long.
+
+    >>> narrowed(np.array([-1, 127])).dtype, narrowed(np.array([-1, 128])).dtype
+    (dtype('int8'), dtype('int16'))
+    """
+    least, most = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    for kind in (np.int8, np.int16, np.int32):
+        if np.iinfo(kind).min <= least and most <= np.iinfo(kind).max:
+            return numbers.astype(kind, copy=False)
+    return numbers

@@ -139,11 +139,15 @@ def _fields(origin: Origin) -> list[Repeat]:
         return person_fields(Leaves(True, prefixes.short, kinds).gather(root).found, slashed=True)
     with closing(open_tables(origin.data, spec.format, delimiter=origin.delimiter)) as source:
         table = spec.record.names[0] if spec.record is not None else next(iter(source.tables()))
-        leaves: list[Leaf] = []
-        for column in source.tables()[table].columns:
+        columns = list(source.tables()[table].columns)
+        try:
+            leaves = _leaves(_first(source.read(table, columns, _SAMPLE), spec))
+        except DataError:
             # What cannot be read is no key.
-            with suppress(DataError):
-                leaves += _leaves(_first(source.read(table, [column], _SAMPLE), spec))
+            leaves = []
+            for column in columns:
+                with suppress(DataError):
+                    leaves += _leaves(_first(source.read(table, [column], _SAMPLE), spec))
         return person_fields(leaves, slashed=False)
 
 

@@ -138,7 +138,10 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
     the persons who lose a row must be as many as may, if `most` says how many.
     """
     wrong = GuaranteeError("the rows found are not those of the input made more general: please report it")
-    if len(np.unique(rows)) < len(rows) or len(recoded) != len(rows) or rows.min(initial=0) < 0:
+    left = np.ones(len(table), np.bool_)
+    left[rows] = False
+    is_twice = np.count_nonzero(left) != len(table) - len(rows)
+    if is_twice or len(recoded) != len(rows) or rows.min(initial=0) < 0:
         raise wrong
     if [c.name for c in recoded.columns] != [c.name for c in table.columns]:
         raise wrong
@@ -154,8 +157,6 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
             raise GuaranteeError(
                 f"column {after.name!r}: what is published would be read as other values than it means"
             )
-    left = np.ones(len(table), np.bool_)
-    left[rows] = False
     gone = int(left.sum()) if table.person is None else len(np.unique(table.person[left]))
     if most is not None and gone > most:
         raise GuaranteeError("more persons are left out than was allowed: please report it")

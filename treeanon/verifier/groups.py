@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, narrowed
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models.model import Group
 from treeanon.table import Column, Table
@@ -79,6 +79,7 @@ def number_keys(keys: Sequence[Ints | Longs], rows: int) -> Longs:
     """Return a number for every row, from 0 on and in their order: equal for rows with equal keys."""
     if not keys or not rows:
         return np.zeros(rows, np.int64)
+    keys = [narrowed(key) for key in keys]
     order = np.lexsort(keys[::-1])
     begins = _begins(*(one[order] for one in keys))
     numbers = np.empty(rows, np.int64)
@@ -130,7 +131,11 @@ def _values(column: Column) -> Longs:
 
 def _persons_by(person: Ints | None, *keys: Longs) -> tuple[tuple[Longs, ...], Longs]:
     """Return the different combinations of keys, ascending, and how many persons have rows with each."""
-    by: list[Ints | Longs] = list(keys[::-1])
+    if person is None and len(keys) == 1:
+        times = np.bincount(keys[0])
+        known = np.flatnonzero(times)
+        return (known,), times[known]
+    by: list[Ints | Longs] = [narrowed(key) for key in keys[::-1]]
     order = np.lexsort(by if person is None else [person, *by])
     keys = tuple(key[order] for key in keys)
     first = np.flatnonzero(_begins(*keys))

@@ -173,7 +173,8 @@ class Partition:
         rows = np.flatnonzero(self.group >= 0)
         if not len(rows):
             return table.take(rows), rows
-        numbers = np.unique(self.group[rows], return_inverse=True)[1].astype(np.int64)
+        group = self.group[rows]
+        numbers = (np.cumsum(np.bincount(group) > 0) - 1)[group].astype(np.int64)
         return recoded_groups(table.take(rows), numbers, self.style), rows
 
     def as_of(self, rows: Longs) -> Partition:

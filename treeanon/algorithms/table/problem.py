@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from treeanon.arrays import Floats, Longs
+from treeanon.arrays import Floats, Longs, narrowed
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model, asks_for_size, refuse_sets
 from treeanon.progress import Progress
@@ -83,7 +83,7 @@ def unordered_rows(table: Table, randomness: Randomness) -> Longs:
     True
     """
     rows = randomness.order(len(table))
-    return rows[np.lexsort([column.codes[rows] for column in table.quasi])]
+    return rows[np.lexsort([narrowed(column.codes)[rows] for column in table.quasi])]
 
 
 def requested_k(problem: Problem, searches: str) -> int:

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -102,8 +104,8 @@ class DelimitedFile:
         # Where the rows begin: bytes of UTF-8 before them, and their first line.
         self.skipped, self.line = 0, 1
         self.columns: tuple[str, ...] = rules.fields or ()
-        self.repeats: frozenset[str] = frozenset()
-        self._begin()
+        if self.dialect.header:
+            self._begin()
 
     @contextmanager
     def _bytes(self, advance: Advance | None = None) -> Iterator[Utf8Bytes]:
@@ -112,19 +114,21 @@ class DelimitedFile:
 
     def _begin(self) -> None:
         with self._bytes() as stream:
-            rows = exact_rows(stream.read, self.form, self.source.name)
-            if self.dialect.header:
-                header = next(rows, None)
-                if header is None:
-                    raise DataError("is empty; a header is expected", source=self.source.name)
-                self.columns = self._header(header.text, header.line)
-                self.skipped, self.line = header.end, header.line + 1 + header.text.count(b"\n")
-            sample = []
-            # What is wrong with a row is said when the rows are read.
-            with suppress(DataError):
-                for _, row in zip(range(_SAMPLE), rows, strict=False):
-                    sample.append(self.form.fields(row.text))
-        self.repeats = _repeating(self.columns, sample)
+            header = next(exact_rows(stream.read, self.form, self.source.name), None)
+        if header is None:
+            raise DataError("is empty; a header is expected", source=self.source.name)
+        self.columns = self._header(header.text, header.line)
+        self.skipped, self.line = header.end, header.line + 1 + header.text.count(b"\n")
+
+    @cached_property
+    def repeats(self) -> frozenset[str]:
+        """Return the columns whose first values repeat."""
+        sample = []
+        # What is wrong with a row is said when the rows are read.
+        with suppress(DataError), self._rows_stream() as stream:
+            rows = exact_rows(stream.read, self.form, self.source.name, self.line)
+            sample = [self.form.fields(row.text) for row in islice(rows, _SAMPLE)]
+        return _repeating(self.columns, sample)
 
     def _header(self, text: bytes, line: int) -> tuple[str, ...]:
         def wrong(message: str) -> DataError:
@@ -162,10 +166,12 @@ class DelimitedFile:
     ) -> pa.Table:
         """Return the requested columns; a DataError names the line of what cannot be read.
 
-        `repeats` has the columns to encode as dictionaries; without it the first rows decide.
+        `repeats` has the columns to encode as dictionaries; without it the first rows decide, or if no more than `most`
+        are read, none is.
         """
         asked = list(columns) or [self.columns[0]]
-        repeats = self.repeats if repeats is None else repeats
+        if repeats is None:
+            repeats = self.repeats if most is None else frozenset()
         typed = [name for name in asked if name in self.rules.integers]
         kinds = {name: DICTIONARY if name in repeats else pa.string() for name in asked}
         table = self._read(kinds | dict.fromkeys(typed, pa.int64()), most, advance, typed=bool(typed))

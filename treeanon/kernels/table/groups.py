@@ -40,12 +40,21 @@ def group_numbers(columns: Sequence[Ints], sizes: Sequence[int], rows: int) -> t
     room = 1
     for codes, size in zip(columns, sizes, strict=True):
         if room * size >= _ROOM:
-            found, key = np.unique(key, return_inverse=True)
-            room = len(found)
+            key, room = _ranks(key)
         key = key * size + codes
         room *= size
-    found, numbers = np.unique(key, return_inverse=True)
-    return numbers.astype(np.int64), len(found)
+    return _ranks(key)
+
+
+def _ranks(key: Longs) -> tuple[Longs, int]:
+    """Return the rank of each number among the different ones, and how many these are."""
+    order = np.argsort(key)
+    ascending = key[order]
+    ranks = np.zeros(len(key), np.int64)
+    np.cumsum(ascending[1:] != ascending[:-1], out=ranks[1:])
+    numbers = np.empty_like(ranks)
+    numbers[order] = ranks
+    return numbers, int(ranks[-1]) + 1 if len(key) else 0
 
 
 @njit

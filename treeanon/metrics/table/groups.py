@@ -64,19 +64,21 @@ def classification(released: Table, label: str, suppressed: int = 0) -> float:
     return (rows - int(commonest.sum())) / rows
 
 
-def discernibility(released: Table, suppressed: int = 0) -> int:
+def discernibility(released: Table, suppressed: int = 0, sizes: Longs | None = None) -> int:
     """Return DM (Bayardo and Agrawal 2005): a row costs its group's size, a suppressed one all rows.
+
+    `sizes` are those of the groups, where they have been counted.
 
     >>> from treeanon.hierarchy import Hierarchy
     >>> table = Table.of_texts({"sex": (["f", "f", "m"], Hierarchy.flat(["f", "m"]))})
     >>> discernibility(table), discernibility(table, suppressed=2)
     (5, 15)
     """
-    sizes = row_counts(released)
+    sizes = row_counts(released) if sizes is None else sizes
     return int(sizes @ sizes) + suppressed * (len(released) + suppressed)
 
 
-def average_class_size(released: Table, k: int = 1) -> float:
+def average_class_size(released: Table, k: int = 1, sizes: Longs | None = None) -> float:
     """Return C_avg (LeFevre et al. 2006): published rows / groups / k; 0 if nothing is published.
 
     >>> from treeanon.hierarchy import Hierarchy
@@ -86,7 +88,7 @@ def average_class_size(released: Table, k: int = 1) -> float:
     """
     if k < 1:
         raise UsageError("k must be a whole number from 1")
-    sizes = row_counts(released)
+    sizes = row_counts(released) if sizes is None else sizes
     return float(np.mean(sizes)) / k if len(sizes) else 0.0
 
 

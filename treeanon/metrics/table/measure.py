@@ -11,9 +11,9 @@ from treeanon.metrics.table.groups import (
     average_class_size,
     classification,
     discernibility,
-    groups_of,
     height,
     precision,
+    row_counts,
 )
 from treeanon.metrics.table.ncp import Form, Weights, mean_of, ncp
 from treeanon.metrics.table.statistics import lost_variance
@@ -95,17 +95,18 @@ def measure(
         raise UsageError(f"a release of {len(released):,} rows cannot lack {suppressed or 0:,} of {len(original):,}")
     taxonomy = {column.name: _ncp(original, column, "taxonomy", gone) for column in released.quasi}
     as_sets = {column.name: _ncp(original, column, "set", gone) for column in released.quasi}
+    sizes = row_counts(released)
     return FlatLosses(
         mean_of(taxonomy, weights),
         mean_of(as_sets, weights),
         taxonomy,
         as_sets,
-        discernibility(released, gone),
+        discernibility(released, gone, sizes),
         None if label is None else classification(released, label, gone),
-        average_class_size(released, k),
+        average_class_size(released, k, sizes),
         precision(released, gone),
         height(released),
-        groups_of(released)[1],
+        len(sizes),
         len(original),
         gone,
     )
