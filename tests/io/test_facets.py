@@ -10,13 +10,14 @@ from typing import Any
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.facets import agreed, told
 from tests.support import health_data
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.errors import DataError, SchemaError, UsageError
 from treeanon.io.beyond.look import look_beyond
@@ -136,7 +137,7 @@ def people(draw: st.DrawFn) -> list[dict[str, Any]]:
     return made
 
 
-@settings(max_examples=150)
+@few(50, 500)
 @given(people(), st.booleans(), st.sampled_from(["ndjson", "json", "xml"]), st.sampled_from(["merged", "whole"]))
 def test_what_is_read_is_what_all_records_say_and_it_is_read_again(
     records: list[dict[str, Any]], with_more: bool, form: str, objects: str
@@ -167,7 +168,7 @@ def test_what_is_read_is_what_all_records_say_and_it_is_read_again(
             assert not found.beyond() and (with_more or found.agreed() == held)
 
 
-@settings(max_examples=60)
+@few(15, 200)
 @given(people(), st.integers(2, 3), st.sampled_from(["merged", "whole"]))
 def test_a_release_has_the_facets_of_its_values_alone(records: list[dict[str, Any]], k: int, objects: str) -> None:
     found = schema(more=MORE, objects=objects)

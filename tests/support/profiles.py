@@ -10,3 +10,8 @@ settings.register_profile(
 )
 settings.register_profile("thorough", settings.get_profile("default"), derandomize=False)
 settings.load_profile("default")
+
+
+def few(number: int, many: int) -> settings:
+    """Settings for so many examples of what takes long, and for many in the thorough profile."""
+    return settings(max_examples=number if settings.default.derandomize else many)

@@ -17,6 +17,7 @@ from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
+from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.forest import (
     drop_nodes,
     gather,
@@ -92,6 +93,11 @@ class Forest(Shown):
             raise ValueError("the node arrays must have the length that offsets end with")
         if len(self.label) and not 0 <= self.label.min() <= self.label.max() < len(self.classes):
             raise ValueError("labels must be codes of the classes")
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        # Columns of a copy can be written to, and kernels would be compiled once more for such.
+        for name, value in state.items():
+            object.__setattr__(self, name, read_only(value)[0] if name in ("offsets", "parent", "label") else value)
 
     @classmethod
     def from_records(cls, schema: Schema, records: Sequence[Tree]) -> Forest:
@@ -231,7 +237,7 @@ class Forest(Shown):
         """Return the same as `disassociate`, for arrays of labels."""
         if not len(upper):
             return self
-        label = self.label if seen_as is None else seen_as[self.label]
+        label = self.label if seen_as is None else read_only(seen_as[self.label])[0]
         order = np.argsort(lower, kind="stable").astype(np.int32)
         starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
         parent = move_disassociated(self.offsets, self.parent, label, starts, order, upper, lower)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
+from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.forest import depths, drop_nodes, move_disassociated
 from treeanon.metrics.values import label_losses, released_as
 from treeanon.previews.changes import GONE, MOVED, Recipe
@@ -82,12 +83,12 @@ def _left_out(before: Forest, release: Release) -> Flags:
 
 def _moved(before: Forest, recipe: Recipe, gone: Flags) -> Flags:
     """Return which of the remaining nodes have another parent than before."""
-    offsets, parent, label = drop_nodes(before.offsets, before.parent, before.label, gone)
+    offsets, parent, label = read_only(*drop_nodes(before.offsets, before.parent, before.label, gone))
     if not len(recipe.lower) or not recipe.published.any():
         return np.zeros(len(label), np.bool_)
     order = np.argsort(recipe.lower, kind="stable").astype(np.int32)
     starts = np.searchsorted(recipe.lower[order], np.arange(len(before.classes) + 1)).astype(np.int64)
-    seen = recipe.published[label]
+    (seen,) = read_only(recipe.published[label])
     now = move_disassociated(offsets, parent, seen, starts, order, recipe.upper, recipe.lower)
     return np.asarray(now != parent)
 

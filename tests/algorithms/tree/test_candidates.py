@@ -63,7 +63,7 @@ def sweep(name: str, seeds: range, *extensions: str) -> int:
 
 @pytest.mark.parametrize("name", ["leave-out", "move", "none", "gcs"])
 def test_everything_known_of_the_original_has_k_candidates(name: str) -> None:
-    assert sweep(name, range(12)) > 0
+    assert sweep(name, range(4)) > 0
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ EXTENSIONS = [("joint",), ("l",), ("negative",), ("joint", "l"), ("joint", "l", 
 @pytest.mark.parametrize("extensions", EXTENSIONS, ids="-".join)
 @pytest.mark.parametrize("name", ["leave-out", "gcs"])
 def test_stronger_attackers_are_left_with_as_many(name: str, extensions: tuple[str, ...]) -> None:
-    sweep(name, range(4), *extensions)
+    sweep(name, range(2), *extensions)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.guarantee import holds, violations
+from tests.support.profiles import few
 from tests.support.search_strategies import random_forest
 from treeanon.algorithms.tree.default import maximal
 from treeanon.algorithms.tree.default import pair_support as facts
@@ -74,7 +75,7 @@ def release_is_safe_and_true(seed: int) -> None:
     assert found.kept is None or len(forest) - len(found.kept) <= options["max_suppressed"]
 
 
-@settings(max_examples=150)
+@few(40, 300)
 @given(st.integers(0, 10**9))
 def test_release_is_safe_and_true(seed: int) -> None:
     release_is_safe_and_true(seed)
@@ -111,14 +112,14 @@ def test_completed_cuts_of_the_paper_are_safe_and_no_coarser(seed: int) -> None:
 
 
 def test_same_result_however_many_cores_look() -> None:
-    forest = ta.read("samples/patients.xml", HOSPITAL)[:120]
+    forest = ta.read("samples/patients.xml", HOSPITAL)[:60]
     guarantee = Guarantee(4, m=3, n=2)
-    found = [search(forest, guarantee, jobs=jobs, seed=5, effort=0.3) for jobs in (1, 2, 3)]
+    found = [search(forest, guarantee, jobs=jobs, seed=5, effort=0.2) for jobs in (1, 3)]
     assert all(one.solution == found[0].solution for one in found)
     assert all(one.forest == found[0].forest for one in found)
 
 
-FEW, ALL = 250, 1000
+FEW, ALL = 100, 1000
 BY_SIZE = [(k, m, n, FEW) for k, m, n in ((5, 2, 1), (5, 2, 0), (20, 3, 2), (50, 1, 0))]
 THOROUGH = [(k, m, n, ALL) for k, m, n in ((5, 2, 1), (5, 2, 0), (5, 3, 2), (20, 2, 1), (20, 3, 2), (50, 1, 0))]
 
@@ -139,7 +140,7 @@ def test_never_above_the_published_search_on_the_sample(k: int, m: int, n: int, 
         assert rpd(by_rpd.forest) <= losses.rpd
 
 
-@settings(max_examples=40)
+@few(12, 100)
 @given(st.integers(0, 10**9))
 def test_never_above_the_published_search_on_small_forests(seed: int) -> None:
     rnd = Random(seed)

@@ -169,7 +169,7 @@ def releases(rnd: Random) -> None:
     assert np.array_equal(found.forest.label, again.forest.label)
 
 
-test_releases, test_releases_slow = properties(releases, few=150)
+test_releases, test_releases_slow = properties(releases, few=50)
 
 
 def guarantees(rnd: Random) -> None:
@@ -186,7 +186,7 @@ def guarantees(rnd: Random) -> None:
     assert slow_guarantee.holds(records, k, 3, 2, attacker="joint", known=known, negative=negative)
 
 
-test_guarantees, test_guarantees_slow = properties(guarantees, few=60)
+test_guarantees, test_guarantees_slow = properties(guarantees, few=25)
 
 
 def slow_kept(slots: Tree, nodes: Tree, labels: Any, forest: ta.Forest) -> float:
@@ -246,7 +246,7 @@ def matching(rnd: Random) -> None:
         assert kept == slow_kept(slots, nodes, labels, forest)
 
 
-test_matching, test_matching_slow = properties(matching, few=150)
+test_matching, test_matching_slow = properties(matching, few=50)
 
 
 # --- by hand ---------------------------------------------------------------------------------------------------------

@@ -69,7 +69,7 @@ def against_generalized_trees(rnd: Random) -> None:
 test_walks, test_walks_long = properties(against_generalized_trees, 15, 500)
 
 
-@pytest.mark.parametrize(("k", "m", "n"), [(5, 2, 1), (5, 3, 2)])
+@pytest.mark.parametrize(("k", "m", "n"), [(5, 2, 1), pytest.param(5, 3, 2, marks=pytest.mark.slow)])
 def test_mining_is_below_all_other_searches(k: int, m: int, n: int) -> None:
     forest, guarantee = trees(250), Guarantee(k, m, n)
     ours = search(forest, guarantee, objective="mining", effort=0.3)

@@ -171,8 +171,8 @@ def strict_walks(rnd: Random) -> None:
     check_walks(rnd, forest, guarantee)
 
 
-test_plain_walks, test_many_plain_walks = properties(plain_walks, few=60)
-test_strict_walks, test_many_strict_walks = properties(strict_walks, few=150)
+test_plain_walks, test_many_plain_walks = properties(plain_walks, few=20)
+test_strict_walks, test_many_strict_walks = properties(strict_walks, few=40)
 
 
 NESTED = 'version = 1\n[input]\nformat = "trees"\n' + "".join(

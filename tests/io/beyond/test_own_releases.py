@@ -44,7 +44,7 @@ def any_release(rnd: Random) -> None:
     assert look(target, case.schema, written) == {}
 
 
-test_any_release, test_any_release_thoroughly = properties(any_release, 150, 3000)
+test_any_release, test_any_release_thoroughly = properties(any_release, 40, 3000)
 
 
 def test_kinds_of_one_name_with_another_between_them(tmp_path: Path) -> None:

@@ -18,10 +18,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.errors import DataError, FileError, SchemaError, TreeanonError, UsageError
 from treeanon.io.columns.csv_dialect import header_delimiter
 from treeanon.io.columns.read_table import read_table
@@ -218,7 +219,7 @@ TEXTS = ["x", "", " ", "a,b;c\td|e", 'q"q', '"', "line\nend", "\r", "\r\n", "ü"
 NAMES = ["a", "b c", "x,y", "d.e", 'q"', "größe", "l;m", "treeanon_id"]
 
 
-@settings(max_examples=60)
+@few(30, 200)
 @given(st.randoms(use_true_random=False), st.sampled_from(ENDINGS), st.sampled_from(ENDINGS))
 def test_round_trip(rnd: Random, first: str, second: str) -> None:
     names = rnd.sample(NAMES, rnd.randint(1, 4))

@@ -96,7 +96,9 @@ def broken_lines(rnd: Random) -> None:
         ta.read(path, case.schema)
 
 
-test_small_blocks, test_small_blocks_thorough = properties(small_blocks)
-test_small_blocks_of_foreign_xml, test_small_blocks_of_foreign_xml_thorough = properties(small_blocks_of_foreign_xml)
-test_pruning_of_foreign_xml, test_pruning_of_foreign_xml_thorough = properties(pruning_of_foreign_xml)
-test_broken_lines, test_broken_lines_thorough = properties(broken_lines, 100)
+test_small_blocks, test_small_blocks_thorough = properties(small_blocks, 35)
+test_small_blocks_of_foreign_xml, test_small_blocks_of_foreign_xml_thorough = properties(
+    small_blocks_of_foreign_xml, 35
+)
+test_pruning_of_foreign_xml, test_pruning_of_foreign_xml_thorough = properties(pruning_of_foreign_xml, 35)
+test_broken_lines, test_broken_lines_thorough = properties(broken_lines, 35)

@@ -135,11 +135,11 @@ def not_for_xml(rnd: Random) -> None:
         round_trip(forest, path, "xml", case.schema.for_format("xml"))
 
 
-test_same_format, test_same_format_thorough = properties(same_format)
-test_trees_files, test_trees_files_thorough = properties(trees_files, 100)
-test_one_file_a_record, test_one_file_a_record_thorough = properties(one_file_a_record, 100)
+test_same_format, test_same_format_thorough = properties(same_format, 40)
+test_trees_files, test_trees_files_thorough = properties(trees_files, 40)
+test_one_file_a_record, test_one_file_a_record_thorough = properties(one_file_a_record, 40)
 test_parts_of_a_folder, test_parts_of_a_folder_thorough = properties(parts_of_a_folder, 50)
-test_other_format, test_other_format_thorough = properties(other_format)
-test_from_trees, test_from_trees_thorough = properties(from_trees)
-test_order_free, test_order_free_thorough = properties(order_free, 100)
-test_not_for_xml, test_not_for_xml_thorough = properties(not_for_xml, 100)
+test_other_format, test_other_format_thorough = properties(other_format, 40)
+test_from_trees, test_from_trees_thorough = properties(from_trees, 40)
+test_order_free, test_order_free_thorough = properties(order_free, 40)
+test_not_for_xml, test_not_for_xml_thorough = properties(not_for_xml, 40)

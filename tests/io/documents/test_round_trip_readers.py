@@ -64,8 +64,8 @@ def xml_equals_the_obvious_reader(rnd: Random) -> None:
     assert forest.report.dropped.total() == documents.dropped
 
 
-test_json, test_json_thorough = properties(json_equals_the_obvious_reader)
-test_xml, test_xml_thorough = properties(xml_equals_the_obvious_reader)
+test_json, test_json_thorough = properties(json_equals_the_obvious_reader, 40)
+test_xml, test_xml_thorough = properties(xml_equals_the_obvious_reader, 40)
 
 
 def places_of_dropped_fields(rnd: Random) -> None:

@@ -10,7 +10,7 @@ import pytest
 from lxml import etree
 
 import treeanon as ta
-from tests.io.documents.test_hostile_xml import BROKEN, TEXT
+from tests.io.documents.test_hostile_xml import BROKEN, TEXT, broken
 from tests.reference.documents import XmlDocuments, tag_of
 from tests.support.hostile import XML
 from tests.support.paths import FOLDER
@@ -63,7 +63,7 @@ def random_documents(rnd: Random) -> None:
     assert ranges == 1 or encoding == "utf-8"
 
 
-test_random_documents, test_random_documents_thorough = properties(random_documents)
+test_random_documents, test_random_documents_thorough = properties(random_documents, 40)
 
 PERSON = "<patient><age>{}</age><visit hospital='H'><dx>d</dx></visit></patient>"
 PEOPLE = [PERSON.format(i) for i in range(4)]
@@ -120,7 +120,7 @@ def test_namespaces_are_those_of_the_elements_around(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_wrong_is_said_in_the_same_words(tmp_path: Path, name: str) -> None:
-    text = BROKEN[name][0]
+    text = broken(name)
     path = tmp_path / "p.xml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     said_alike(path)

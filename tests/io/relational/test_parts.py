@@ -137,4 +137,4 @@ def sizes(place: Path) -> dict[str, int]:
     return {name: source.read(name, info.columns[:1]).num_rows for name, info in source.tables().items()}
 
 
-test_tables_of_parts, test_tables_of_parts_thoroughly = properties(check_parts, 80)
+test_tables_of_parts, test_tables_of_parts_thoroughly = properties(check_parts, 30)

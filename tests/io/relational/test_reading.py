@@ -75,7 +75,7 @@ def plain_dropped(forest: Forest, world: World) -> dict[str, int]:
     }
 
 
-test_reading, test_reading_thoroughly = properties(check_reading, 200)
+test_reading, test_reading_thoroughly = properties(check_reading, 50)
 
 
 # --- examples --------------------------------------------------------------------------------------------------------

@@ -53,4 +53,4 @@ def check_round_trip(rnd: Random) -> None:
         shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
 
 
-test_round_trip, test_round_trip_thoroughly = properties(check_round_trip, 100)
+test_round_trip, test_round_trip_thoroughly = properties(check_round_trip, 40)
