@@ -21,7 +21,7 @@ LEAVES = "leaves"
 _LEAVES = Parameter(
     LEAVES,
     "flag",
-    "false: values are published by the first level at the finest, never as they are.",
+    "Whether values may be published as they are, or (false) by the first level at the finest.",
     True,
     title="Values themselves",
 )

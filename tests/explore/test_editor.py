@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -153,6 +154,19 @@ def test_what_is_wrong_stands_at_its_field(place: Path) -> None:
     with pytest.raises(WrongFields) as caught:
         editor.set_keys(0, {"key-type": "text", "key-shift": "person"})
     assert [*caught.value.problems] == ["key-shift"]
+
+
+@pytest.mark.parametrize("file", ["pipe", "/dev/zero", ".", "a\0b", "none.csv", "../../../../etc/shadow.csv"])
+def test_files_that_never_end_or_are_none_are_refused(file: str, place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    _, editor = editor_of(place)
+    given = editor.draft
+    keys = {"file": "file", "icd10": "names", "prefix": "population", "terminology": "terminology"}
+    for kind, key in keys.items():
+        own = {"icd10": "cm", "prefix": "3"}.get(kind, "")
+        with pytest.raises(WrongFields) as caught:
+            editor.set_rule(0, kind, {RULE + kind: own, RULE + key: file})
+        assert [*caught.value.problems] == [RULE + key] and editor.draft is given
 
 
 def test_other_keys_of_a_class_are_kept_and_changed(place: Path) -> None:

@@ -169,16 +169,16 @@ def _finish(editor: Editor, typed: Mapping[str, str], wrong: Mapping[str, str]) 
     pending = None if editor.pending else "disabled"
     return el(
         "div",
-        el("p", el("button", "Undo", type="button", id="edit-undo", data_do="undo", disabled=undo),
+        el("div", el("button", "Undo", type="button", id="edit-undo", data_do="undo", disabled=undo),
            el("button", "Apply to the sample", type="button", id="edit-apply", data_do="apply", disabled=pending),
-           class_="edit-buttons"),
-        field("file", "Save as", typed.get("file", "edited.toml"), _SAVING, wrong.get("file", "")),
-        el("button", "Save", type="button", id="edit-save", data_do="save"),
-        class_="edit-row",
+           class_="edit-row edit-plain"),
+        el("div", field("file", "Save as", typed.get("file", "edited.toml"), "", wrong.get("file", "")),
+           el("button", "Save", type="button", id="edit-save", data_do="save"), class_="edit-row"),
+        el("p", _SAVING, class_="hint"),
     )  # fmt: skip
 
 
 _SAVING = (
-    "Files are new, readable by you alone, in the folder in which the explorer was started. Hierarchies show values."
-    " Comments of the schema and its [release] are not in them."
+    "Saved are a schema, and a file for each hierarchy made by hand: new files, readable by you alone, in the folder in"
+    " which the explorer was started. Hierarchies show values. Comments of the schema and its [release] are not saved."
 )

@@ -30,10 +30,10 @@ def pins_table(pins: Sequence[Pin]) -> Content:
         return el("p", "Pin results to compare them here.", class_="hint")
     trees = isinstance(pins[0].loss, Losses)
     heads = ["Result", "Schema", *(("value loss", "relations kept", "objects whole") if trees else ("GCP",))]
-    heads += ["singled out", ""]
+    heads += ["singled out", "take off"]
     found = el(
         "table",
-        el("caption", "Pinned results. Singled out: by the largest attacker counted under Risk, among fewer than k"),
+        el("caption", _CAPTION[trees]),
         el("thead", el("tr", [el("th", head, scope="col") for head in heads])),
         el("tbody", [_row(at, pin) for at, pin in enumerate(pins)]),
         class_="numbers",
@@ -41,9 +41,22 @@ def pins_table(pins: Sequence[Pin]) -> Content:
     return scrolled("Pinned results", found)
 
 
+_CAPTION = {
+    True: "Pinned results. Singled out: persons whom one value more than guaranteed (m + 1) finds among fewer than k",
+    False: "Pinned results. Singled out: persons whom all values that are counted under Risk find among fewer than k",
+}
+
+
+def _singled_out(pin: Pin) -> str:
+    """Return the share of persons that an attacker singles out who knows more than the guarantee is for."""
+    if pin.risk is None:
+        return "…"
+    m, n = min(pin.settings.m + 1, pin.risk.m), min(pin.settings.n, pin.risk.n)
+    return percent(pin.risk.at(m, n).share if pin.settings.kind == "trees" else pin.risk.below_k[-1][-1].share)
+
+
 def _row(at: int, pin: Pin) -> Element:
-    risk = "…" if pin.risk is None else percent(pin.risk.below_k[-1][-1].share)
-    words = [pin.schema, *_losses(pin.loss), risk]
+    words = [pin.schema, *_losses(pin.loss), _singled_out(pin)]
     return el(
         "tr",
         el("th", named(pin.settings), scope="row"),
