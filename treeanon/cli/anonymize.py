@@ -15,6 +15,7 @@ from treeanon.cli.checks import (
     check_extra_output,
     check_folder,
     check_form,
+    check_memory,
     refuse_hierarchies,
     refuse_own_input,
     refuse_two_on_stdout,
@@ -49,7 +50,9 @@ if TYPE_CHECKING:
 class _Anonymize(Command):
     """The command, whose help has the options of daily use."""
 
-    rare: ClassVar = Command.rare | {"emd", "c", "rest", "audience", "report", "sample", "mining", "dry_run"}
+    rare: ClassVar = Command.rare.union(
+        ("emd", "c", "rest", "audience", "report", "sample", "mining", "dry_run", "ignore_memory")
+    )
 
 
 @click.command(cls=_Anonymize)
@@ -75,6 +78,7 @@ class _Anonymize(Command):
 @click.option("--solution", metavar="FILE", help="Also write the solution, for `treeanon apply`.")
 @click.option("--mining", is_flag=True, help="Trees: also measure the loss of frequent subtrees (ML2, dML2).")
 @click.option("--dry-run", is_flag=True, help="Check the request and say what would be done; write nothing.")
+@click.option("--ignore-memory", is_flag=True, help="Begin even where memory seems too small for the input's trees.")
 @to_option
 @page_options
 @engine_options
@@ -93,6 +97,7 @@ def command(
     solution: str | None,
     mining: bool,
     dry_run: bool,
+    ignore_memory: bool,
     target_format: str | None,
     page: PageRequest,
     engine: EngineRequest,
@@ -124,7 +129,7 @@ def command(
     request = CommandRequest(
         source=source, schema=load_schema(schema, reading), output=output, solution=solution,
         target_format=target_format, force=force, seed=seed, quiet=quiet, as_json=as_json, mining=mining,
-        reading=reading, page=page, release=release, rest=rest, **options,
+        reading=reading, page=page, release=release, rest=rest, ignore_memory=ignore_memory, **options,
     )  # fmt: skip
     if dry_run:
         from treeanon.cli.dry_run import tell
@@ -183,6 +188,7 @@ def anonymize_trees(request: CommandRequest) -> Made:
     check_page(request)
     form = output_format(output, schema, request.target_format)
     check_form(schema, form, output, solution)
+    check_memory(request, schema)
     announce_compilation(quiet=quiet)
     forest = read_records(request.source, schema, request.reading, quiet=quiet)
     check_form(forest.schema, form, output)

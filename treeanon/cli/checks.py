@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -87,6 +88,38 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
         _ = written.layout
     if form.is_relational:
         tables_writer(form).check(output, plan_of(written) if settled else None)
+
+
+def check_memory(request: CommandRequest, schema: Schema) -> None:
+    """Refuse an input whose trees will not fit into memory, and tell Spark's command; warn where it is tight."""
+    if request.ignore_memory:
+        return
+    from treeanon.io.relational.urls import shown
+    from treeanon.io.room import room_for
+
+    room = room_for(request.source, schema, request.reading["format"])
+    if room is None or not room.is_tight:
+        return
+    told = f"{shown(request.source)}: {room.sentence}"
+    instead = f"Spark takes no more for more records:\n  {spark_command(request)}"
+    if not room.fits:
+        raise click.UsageError(f"{told}. {instead}\n--ignore-memory begins here all the same")
+    say(f"{told}: it may not be enough. {instead}", quiet=request.quiet)
+
+
+def spark_command(request: CommandRequest) -> str:
+    """Return the command by which Spark makes a release, into a folder."""
+    from treeanon.io.relational.urls import shown
+    from treeanon.io.sources import plain_name
+
+    given = {"-s": request.schema.source, "-k": request.k, "-m": request.m, "-n": request.n, "--l": request.models["l"]}
+    name = shown(request.output)
+    folder = name if request.output == "-" else name[: len(os.path.splitext(plain_name(name))[0])]  # noqa: PTH122
+    output = "release" if folder in ("-", "") else folder
+    words = ["treeanon", "anonymize", shown(request.source)]
+    for option, value in given.items():
+        words += [] if value is None or isinstance(value, dict) else [option, str(value)]
+    return shlex.join([*words, "--engine", "spark", "-o", output])
 
 
 def check_extra_output(path: str | None, output: str, *, force: bool, option: str = "--solution") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ def tell(request: CommandRequest, engine: str) -> dict[str, Any]:
     """Check what can be checked without the data; print, and return, what would be read, searched and written."""
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import is_database, shown
+    from treeanon.io.room import room_for
     from treeanon.io.sources import following_links
 
     wanted = request.table_request() if request.is_table else request.tree_request()
@@ -33,6 +35,7 @@ def tell(request: CommandRequest, engine: str) -> dict[str, Any]:
     refuse_hierarchies(request.schema, request.output, request.solution)
     with following_links(request.schema.input.follow_links):
         files, size = _found(request)
+    room = None if request.is_table else room_for(request.source, request.schema, request.reading["format"])
     written = {"output": shown(request.output), "solution": request.solution, "html": request.page.target}
     written["report"] = request.page.report
     plan: dict[str, Any] = {
@@ -46,6 +49,7 @@ def tell(request: CommandRequest, engine: str) -> dict[str, Any]:
         "guarantee": _guarantee(wanted),
         "algorithm": wanted.algorithm,
         "parameters": {name: str(value) for name, value in wanted.options.items()},
+        **({} if room is None else {"memory": asdict(room)}),
         **{name: target for name, target in written.items() if target is not None},
     }
     if not (request.as_json or request.quiet or is_library()):
@@ -83,6 +87,8 @@ def _guarantee(wanted: Request | TableRequest) -> str:
 
 
 def _lines(plan: dict[str, Any]) -> list[str]:
+    from treeanon.io.room import Room
+
     roles = list(plan["classes"].values())
     told = ", ".join(f"{roles.count(role)} {role}" for role in dict.fromkeys(roles))
     size = "" if plan["bytes"] is None else f", {plan['bytes']:,} bytes"
@@ -94,6 +100,7 @@ def _lines(plan: dict[str, Any]) -> list[str]:
         f"Read:    {plan['input']}{files}, by {plan['schema']}: classes {told}",
         f"Search:  {search}",
         f"Promise: {plan['guarantee']}",
+        *([f"Memory:  {Room(**plan['memory']).sentence}"] if "memory" in plan else []),
         *(f"Write:   {plan[name]}{more}" for name, more in _WRITTEN.items() if name in plan),
     ]
 

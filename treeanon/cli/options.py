@@ -61,7 +61,7 @@ class Command(click.Command):
             "report", "audience", "engine", "sample", "on_error", "strict", "objects", "csv_safe", "follow_links",
             "show_values", "seed", "force",
         ),
-        "General": ("jobs", "quiet", "as_json", "help_all", "help"),
+        "General": ("jobs", "ignore_memory", "quiet", "as_json", "help_all", "help"),
     }  # fmt: skip
     others: ClassVar[str] = "Options"
     rare: ClassVar[frozenset[str]] = frozenset(

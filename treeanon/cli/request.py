@@ -89,6 +89,7 @@ class CommandRequest:
     quiet: bool = False
     as_json: bool = False
     mining: bool = False
+    ignore_memory: bool = False
     page: PageRequest = field(default_factory=PageRequest)
 
     @property
