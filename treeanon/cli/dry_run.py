@@ -96,7 +96,7 @@ def _lines(plan: dict[str, Any]) -> list[str]:
     options = "".join(f", {name} {value}" for name, value in plan["parameters"].items())
     search = f"{plan['kind']}, algorithm {plan['algorithm']}{options}, engine {plan['engine']}"
     return [
-        "Dry run: no record was read, nothing was written.",
+        f"Dry run: {'a sample' if 'memory' in plan else 'no record'} was read, nothing was written.",
         f"Read:    {plan['input']}{files}, by {plan['schema']}: classes {told}",
         f"Search:  {search}",
         f"Promise: {plan['guarantee']}",
