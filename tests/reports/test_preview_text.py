@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 from random import Random
 from xml.etree import ElementTree
@@ -203,9 +202,10 @@ def test_it_says_what_it_is_and_what_a_sample_cannot_say():
     assert "~ generalized   > moved   = merged   x not published" in text
 
 
-def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path: Path):
+def test_the_picture_of_the_readme_is_what_its_script_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     made = tmp_path / "preview.svg"
-    subprocess.run([sys.executable, ROOT / "samples" / "make_preview_picture.py", made], check=True)
+    monkeypatch.setattr("sys.argv", ["make_preview_picture.py", str(made)])
+    runpy.run_path(str(ROOT / "samples" / "make_preview_picture.py"), run_name="__main__")
     assert made.read_text("utf-8") == (ROOT / "samples" / "preview.svg").read_text("utf-8")
     picture = ElementTree.parse(made).getroot()
     assert picture.get("viewBox") and any("Beta Blocker" in (text.text or "") for text in picture.iter())
