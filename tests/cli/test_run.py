@@ -106,6 +106,19 @@ def test_the_job_of_the_page(tmp_path: Path) -> None:
     assert done.returncode == 0 and "weights {'age': 2.0}" in done.stdout
 
 
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
+def test_the_units_of_the_page(place: Path) -> None:
+    """What systemd itself says of them, with the paths of this machine."""
+    service, timer = re.findall(r"^```ini\n(.*?)^```$", PAGE, re.S | re.M)
+    service = service.replace("/srv/clinic", str(place)).replace("/srv/venv/bin/treeanon", sys.executable)
+    units = {"release.service": service, "release.timer": timer}
+    for name, text in units.items():
+        (place / name).write_text(text)
+    command = ["systemd-analyze", "verify", *(str(place / name) for name in units)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and str(place) not in done.stderr, done.stderr
+
+
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_the_makefile_of_the_page(place: Path) -> None:
     """A real make runs what the page shows: once, and not again before the input is newer."""
