@@ -195,6 +195,7 @@ def test_in_a_process_of_its_own(place: Path) -> None:
     [
         ("$T convert in.ndjson -s s.toml -o o.ndjson >&-", 0),
         ("$T convert in.ndjson -s s.toml -o - >&-", 4),
+        ("$T convert in.ndjson -s s.toml -o o.ndjson --json >&-", 4),
         ("$T convert - -s s.toml -o o.ndjson <&-", 4),
         # A log that is lost changes nothing.
         ("$T convert in.ndjson -s s.toml -o o.ndjson 2>&-", 0),

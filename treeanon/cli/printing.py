@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from treeanon.cli.logs import LoggedBar, is_library, show_progress
+from treeanon.errors import FileError
 from treeanon.progress import Bar
 from treeanon.shown import counted as counted
 
@@ -48,6 +49,8 @@ def say(text: str, *, quiet: bool) -> None:
 def print_result(values: Mapping[str, Any], *, as_json: bool) -> None:
     """Print a result as JSON, if --json is given."""
     if as_json and not is_library():
+        if sys.stdout is None:
+            raise FileError("standard output is closed")
         click.echo(json.dumps(values, indent=2, ensure_ascii=False))
 
 
