@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,10 +16,12 @@ from lxml import html
 
 import treeanon as ta
 from tests.support.explorers import Served, editor_of, hospital, served
+from tests.support.paths import ROOT
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.explore import hand
 from treeanon.explore.editor import Editor
 from treeanon.explore.editor_page import editor_html
+from treeanon.explore.edits import edited
 from treeanon.explore.fields import KEY, RULE, WrongFields, class_keys, rules_for
 
 WORST = "<img src=x onerror=alert(1)>"
@@ -279,3 +283,32 @@ def test_widths_of_what_is_by_hand(place: Path) -> None:
     found = editor.apply()
     tree = Editor.hierarchy(editor, editor.draft.schema.classes[2], found)
     assert isinstance(tree, ta.Hierarchy) and "CANARY-kind 0" not in tree.texts and tree.height == 2
+
+
+def test_levels_without_values_are_not_edited_by_hand(place: Path) -> None:
+    explored, editor = editor_of(place)
+    editor.set_rule(2, "prefix", {"rule-prefix": "8", "rule-leaves": "false"})
+    explored = editor.apply()
+    assert "cannot hold" in str(editor.hierarchy(editor.draft.schema.classes[2], explored))
+    # What the input holds and the rule does not know is told without a value, and without options of commands.
+    editor.set_rule(2, "icd10", {"rule-icd10": "cm"})
+    session: Any = SimpleNamespace(explored=explored, explore=lambda found: pytest.fail("it was read"))
+    note = str(edited(editor, session, {"action": "apply", "class": "2", "revision": str(editor.revision)})["note"])
+    assert "does not know" in note and "CANARY" not in note and "--" not in note
+
+
+@pytest.mark.parametrize("name", ["hospital-xml", "clinic"])
+def test_what_is_set_as_it_is_shown_changes_nothing(name: str) -> None:
+    schema = ta.Schema.load(ROOT / f"schemas/{name}.toml")
+    editor = Editor(schema, lambda by: pytest.fail("read"), Path())
+    for at in range(2, 6):
+        before, kind = editor.keys(at), editor.rule(at)
+        editor.set_keys(
+            at, {KEY + one.name: one.text_of(before.get(one.name, one.default)) for one in class_keys(before)}
+        )
+        source = before.get("hierarchy", {"flat": True})
+        values = {"file": source} if isinstance(source, str) else source
+        rule = rules_for(before.get("type", "text"))[kind].parameters
+        editor.set_rule(at, kind, {RULE + one.name: one.text_of(values.get(one.name, one.default)) for one in rule})
+        assert editor.keys(at) == {**before, "hierarchy": source}
+    assert editor.draft.schema.classes == schema.classes and editor.draft.schema.input == schema.input

@@ -22,6 +22,7 @@ from treeanon.explore.fields import FILE, KEY, RULE, WrongFields, class_keys, re
 from treeanon.explore.settings import ExploredData
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy, dump_csv
+from treeanon.hierarchy.levels import NamedHierarchy
 from treeanon.io.output import open_output
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.dump import dump_schema, relocated, toml_pairs
@@ -98,6 +99,8 @@ class Editor:
             found = _built(explored, spec.name)
         if found is None:
             return "Apply the changes first: the hierarchy is made of the values of the input."
+        if isinstance(found, NamedHierarchy):
+            return "No value is published as it is, only the levels of the rule: a file cannot hold such a hierarchy."
         if len(found) > hand.MOST_NODES:
             return f"Of {len(found):,} nodes, too many to edit here; its file can be edited elsewhere."
         return found

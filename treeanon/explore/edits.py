@@ -55,7 +55,9 @@ def edited(editor: Editor, session: Session, fields: Mapping[str, str]) -> dict[
             wrong, note = problem.problems, MARKED
         except TreeanonError as problem:
             stale = str(problem) == STALE
-            wrong = {"" if stale else _FIELDS.get(action, ""): str(problem)}
+            # The page has no such option, and shows no values that could not be read.
+            words = str(problem).replace(" (--show-values lists them)", "")
+            wrong = {"" if stale else _FIELDS.get(action, ""): words}
             note, typed = MARKED, {} if stale else typed
         typed = {**typed, "file": fields.get("file", "edited.toml")}
         shown = editor_html(editor, session.explored, at, node, typed, wrong)

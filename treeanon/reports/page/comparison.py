@@ -130,7 +130,9 @@ def _objects(sides: Sequence[Side]) -> Section | None:
         kept = [one.losses.get("objects", {}).get(name) for one in sides]
         rows.append([name, of["before"], *("" if one is None else _kept(one) for one in kept)])
     heads = ["Type of object", "Input", *(one.name for one in sides)]
-    return Section("objects", "Objects", [table("Objects published, and how many of them whole", heads, rows)])
+    known = any(found["whole"] is not None for one in sides for found in one.losses.get("objects", {}).values())
+    caption = "Objects published, and how many of them whole" if known else "Objects published"
+    return Section("objects", "Objects", [table(caption, heads, rows)])
 
 
 def _kept(of: Mapping[str, Any]) -> str:
@@ -144,7 +146,9 @@ def _relations(sides: Sequence[Side]) -> Section | None:
     rows: list[Sequence[Cell]] = [
         [name, *(percent(one.losses["relations_kept_by_pair"].get(name, 0.0)) for one in sides)] for name in pairs
     ]
-    return Section("relations", "Relations", [table("Relations kept", ["", *(one.name for one in sides)], rows)])
+    return Section(
+        "relations", "Relations", [table("Relations kept", ["Relation", *(one.name for one in sides)], rows)]
+    )
 
 
 def _risk(before: str, sides: Sequence[Side], risk: Mapping[str, Any] | None) -> Section | None:
