@@ -125,7 +125,7 @@ def random_order(rnd: Random, classes: int) -> Order:
 
 def check_walks(rnd: Random, forest: ta.Forest, g: Guarantee) -> None:
     """A few walks, which share what they know: each keeps the guarantee, and none ends too early."""
-    indexed = IndexedForest.of(forest, g)
+    indexed = IndexedForest.of(forest, g, condensed=not needed(g))
     facts = None
     if PairSupports.fit(indexed, g) and rnd.random() < 0.7:
         facts = PairSupports(indexed, g, deep=rnd.random() < 0.7 and (g.m > 2 or needed(g)))
@@ -201,7 +201,7 @@ def nested_forest(rnd: Random) -> ta.Forest:
 def violated(seed: int) -> bool:
     """Whether a walk for a joint attacker ends in a release that is not safe."""
     forest, g = nested_forest(Random(seed)), Guarantee(2, m=3, n=2, attacker="joint")
-    indexed = IndexedForest.of(forest, g)
+    indexed = IndexedForest.of(forest, g, condensed=not needed(g))
     workshop = WalkState(indexed, g, PairSupports(indexed, g), ExtendedCheck(forest, indexed, g))
     tree = Tree(indexed, label_losses(forest.classes), forest.classes.class_of, g.k)
     orders = Order((1.0,) * 4), Order((1.0,) * 4, split=False)

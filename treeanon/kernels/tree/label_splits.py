@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
+from treeanon.arrays import Bytes, Flags, Ints, Longs, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE
+
+_HELD, _BY_PART, _BY_REST = 1, 2, 4
 
 
 @njit
@@ -26,20 +28,18 @@ def _look(
     relations: bool,
     own: Ints,
     held: Ints,
-    is_held: Flags,
-    by_part: Flags,
-    by_rest: Flags,
+    marks: Bytes,
 ) -> int:
-    """Lists the distinct slots of a record in `held`, and marks those that stand in a relation with part or rest."""
-    # Marks of slots are only valid while the slot is held: the caller clears `is_held` alone.
+    """List the distinct slots of a record in `held`, and mark those that stand in a relation with part or rest.
+
+    The caller clears the marks of the slots that are listed.
+    """
     count = 0
     for i in range(size):
         s = slot[label[base + i]]
         own[i] = s
-        if s >= 0 and not is_held[s]:
-            is_held[s] = True
-            by_part[s] = False
-            by_rest[s] = False
+        if s >= 0 and marks[s] == 0:
+            marks[s] = _HELD
             held[count] = s
             count += 1
     if relations:
@@ -47,18 +47,18 @@ def _look(
             s = own[i]
             if s < 0 or (s != part and s != rest):
                 continue
-            marks = by_part if s == part else by_rest
+            mark = _BY_PART if s == part else _BY_REST
             # Relations go both ways: to all that is above the node, and to all below it.
             j = parent[base + i]
             while j >= 0:
                 if own[j] >= 0:
-                    marks[own[j]] = True
+                    marks[own[j]] |= mark
                 j = parent[base + j]
             # Preorder: what hangs under a node follows it.
             j = i + 1
             while j < size and parent[base + j] >= i:
                 if own[j] >= 0:
-                    marks[own[j]] = True
+                    marks[own[j]] |= mark
                 j += 1
     return count
 
@@ -82,8 +82,10 @@ def count_part(
     second lists the records that lose the label of `rest`. If they are to be listed, the others hold for every relation
     of part with a slot the record, the slot, and whether `rest` loses it.
     """
-    out = np.zeros((5, slots), np.int32)
-    is_held, by_part, by_rest = np.zeros(slots, np.bool_), np.zeros(slots, np.bool_), np.zeros(slots, np.bool_)
+    # Records by slot, by its marks there, and by whether the record has no node of `rest` any more.
+    counts = np.zeros((slots, 16), np.int32)
+    touched_with = np.zeros(slots, np.int32)
+    marks = np.zeros(slots, np.uint8)
     biggest = 0
     nodes = 0
     for r in records:
@@ -97,34 +99,40 @@ def count_part(
     filled = 0
     for r in records:
         base, size = offsets[r], offsets[r + 1] - offsets[r]
-        count = _look(base, size, parent, label, slot, part, rest, relations, own, held, is_held, by_part, by_rest)
+        count = _look(base, size, parent, label, slot, part, rest, relations, own, held, marks)
+        marks[part] = 0
         # The rest loses its label in records in which no other node of it is left.
-        left = rest >= 0 and is_held[rest]
-        touched = rest >= 0 and not left
+        touched = rest >= 0 and marks[rest] == 0
         if touched:
             lost_label[lost_labels] = r
             lost_labels += 1
+        gone = 8 if touched else 0
         for i in range(count):
             y = held[i]
-            if y == part:
-                continue
-            out[0, y] += 1
-            # And a relation where only the nodes that leave it stood in one with y.
-            lost = rest >= 0 and y != rest and by_part[y] and not by_rest[y]
-            if by_part[y]:
-                out[1, y] += 1
+            mark = marks[y]
+            counts[y, mark + gone] += 1
+            if mark & _BY_PART:
+                # A relation is lost where only the nodes that leave `rest` stood in one with y.
+                lost = rest >= 0 and y != rest and not mark & _BY_REST
+                touched = touched or lost
                 if listed:
                     at_record[filled], at_slot[filled], is_lost[filled] = r, y, lost
                     filled += 1
-            if rest >= 0 and y != rest and not left:
-                out[2, y] += 1
-            if lost:
-                out[3, y] += 1
-                touched = True
         for i in range(count):
+            marks[held[i]] = 0
             if touched:
-                out[4, held[i]] += 1
-            is_held[held[i]] = False
+                touched_with[held[i]] += 1
+    out = np.zeros((5, slots), np.int32)
+    for y in range(slots):
+        out[4, y] = touched_with[y]
+        for code in range(16 if y != part else 0):
+            out[0, y] += counts[y, code]
+            if code & _BY_PART:
+                out[1, y] += counts[y, code]
+            if y != rest and code & 8:
+                out[2, y] += counts[y, code]
+            if rest >= 0 and y != rest and code & _BY_PART and not code & _BY_REST:
+                out[3, y] += counts[y, code]
     return out, lost_label[:lost_labels], at_record[:filled], at_slot[:filled], is_lost[:filled]
 
 

@@ -44,7 +44,7 @@ class QueriesObjective(Objective):
             self._chosen = np.sort(drawn).astype(np.int64)
 
     @property
-    def of_partition(self) -> None:
+    def of_step(self) -> None:
         """Only the trees tell it."""
         return None
 

@@ -51,9 +51,9 @@ def _larger(labels: Iterable[int], workshop: WalkState) -> list[Combination]:
     partition = PublishedLabels(workshop)
     for label in labels:
         partition.place(label)
-    node, found = partition.node, []
-    for slot in range(len(node)):
-        others = np.flatnonzero(partition.shared[slot, slot + 1 : len(node)]).astype(np.int32) + np.int32(slot + 1)
+    node, found, slots = partition.node.tolist(), [], partition.slots
+    for slot in range(slots):
+        others = np.flatnonzero(partition.shared[slot, slot + 1 : slots]).astype(np.int32) + np.int32(slot + 1)
         for rare in partition.rare_sets(slot, others, _MOST_RARE):
             relations = ((min(node[a], node[b]), max(node[a], node[b]), kind) for a, b, kind in rare.relations)
             found.append(Combination(tuple(node[at] for at in rare.labels), tuple(relations)))

@@ -113,7 +113,7 @@ def _pair(x: int, y: int) -> Pair:
 def _blamed(partition: PublishedLabels) -> dict[Pair, int] | None:
     """Return relations that together end all rare combinations, and the records that hold each."""
     combinations: list[tuple[Relation, ...]] = []
-    count = len(partition.node)
+    count = partition.slots
     for slot in range(count):
         others = np.flatnonzero(partition.shared[slot, slot + 1 : count]).astype(np.int32) + np.int32(slot + 1)
         combinations += [rare.relations for rare in partition.rare_sets(slot, others, _MOST_RARE)]

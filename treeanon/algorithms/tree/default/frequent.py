@@ -41,7 +41,7 @@ class MiningObjective(Objective):
         self._general = bool(has_below[before.label].any())
 
     @property
-    def of_partition(self) -> None:
+    def of_step(self) -> None:
         """Only the trees tell it; what is finer never costs more."""
         return None
 

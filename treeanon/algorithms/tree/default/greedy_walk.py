@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
-from treeanon.arrays import Flags, Floats, Ints, Longs
+from treeanon.arrays import Floats, Ints, Longs
 from treeanon.forest import Forest
+from treeanon.kernels.tree import walk as kernel
 
 _NOISE = 0.3
 
@@ -43,16 +42,18 @@ class Order:
 class WalkResult:
     """Where a walk ended: the nodes of the cut, the label that every known label is published as, and what that costs.
 
-    mapping[x] is -1 where nothing is published; `price` is how many relations of records were ended on the way;
-    `refused` has the labels that were not published, and what they would have gained. `blame` says for every record
-    how much gain was refused because of it, if the order asks for that.
+    `cut` and `refused_roots` are labels of the forest; all else is by the numbers of its index. published[x] is -1
+    where nothing is published; `price` is how many relations of records were ended on the way; `refused` has the labels
+    that were not published, and what they would have gained. `blame` says for every record how much gain was refused
+    because of it, if the order asks for that.
     """
 
     order: Order
+    indexed: IndexedForest
     cut: tuple[int, ...]
-    mapping: Ints
+    published: Ints
     refused_roots: tuple[int, ...]
-    supports: Longs
+    held: Longs
     relations: int
     price: int = 0
     refused: tuple[tuple[float, int], ...] = ()
@@ -67,75 +68,105 @@ class WalkResult:
         """Return the trees that are published, before relations that were ended are disassociated."""
         return forest.without(self.withheld(forest)).relabel(self.published_as)
 
+    @cached_property
+    def mapping(self) -> Ints:
+        """For every label of the forest the one it is published as; -1 where nothing is."""
+        found = np.where(self.published < 0, -1, self.indexed.labels[self.published])[self.indexed.number_of]
+        return found.astype(np.int32)
+
     @property
     def published_as(self) -> Ints:
         """For every label the one it is published as; itself where the walk has nothing to say of it."""
         return np.where(self.mapping < 0, np.arange(len(self.mapping), dtype=np.int32), self.mapping)
 
+    @property
+    def supports(self) -> tuple[Longs, Longs]:
+        """The labels of the forest that records publish, ascending, and how many publish each."""
+        there = np.flatnonzero(self.held)
+        return self.indexed.labels[there], self.held[there]
+
 
 class Tree:
-    """The hierarchies as a walk goes through them: children that hold values, and what a label loses.
+    """The hierarchies as a walk goes through them: children that k persons hold, and what a label loses.
 
-    Labels that fewer than k persons hold can never be published, nor what lies below them, which fewer still hold: no
-    walk is offered any of it.
+    `loss`, `class_of` and `step_cost` (what a label counts in a record that publishes it, and what of that is lost; and
+    the relations there are) are of the forest's labels.
     """
 
-    def __init__(self, indexed: IndexedForest, loss: Floats, class_of: Ints, k: int) -> None:
-        self.indexed, self.loss, self.class_of = indexed, loss, class_of
+    def __init__(
+        self,
+        indexed: IndexedForest,
+        loss: Floats,
+        class_of: Ints,
+        k: int,
+        step_cost: tuple[Floats, Floats, int] | None = None,
+    ) -> None:
+        self.indexed, self.class_of = indexed, class_of[indexed.labels]
+        loss = loss[indexed.labels].astype(np.float64)
         above, held = indexed.above, indexed.held
         self.roots: list[int] = np.flatnonzero((above < 0) & (held > 0)).tolist()
-        self._siblings = _Below(above, above >= 0)
-        self._frequent = _Below(above, (above >= 0) & (held >= k))
-        rare = above[(above >= 0) & (held > 0) & (held < k)]
-        self.splits = np.zeros(len(above), bool)
-        """Which labels have children, of which none is rare."""
-        self.splits[above[(above >= 0) & (held >= k)]] = True
-        self.splits[rare] = False
+        children = np.flatnonzero((above >= 0) & (held >= k)).astype(np.int32)
+        children = children[np.argsort(above[children], kind="stable")]
+        starts = np.searchsorted(above[children], np.arange(len(above) + 1)).astype(np.int64)
+        # Labels that fewer hold can never be published, nor a set of siblings that has one.
+        splits = np.diff(starts) > 0
+        rare = (indexed.all_above >= 0) & (indexed.all_held > 0) & (indexed.all_held < k)
+        splits[indexed.number_of[indexed.all_above[rare]]] = False
+        own = np.diff(indexed.starts) > 0
+        self.arrays: kernel.Hierarchies = (indexed.end, held, starts, children, splits, own, loss)
+        of_label, lost, relations = step_cost or (np.zeros(0), np.zeros(0), 0)
+        chosen = indexed.labels[: len(of_label)]
+        self.step_cost: kernel.Cost = of_label[chosen], lost[chosen], relations
 
-    def siblings(self, parent: int) -> list[int]:
-        """Return the children of a label, held or not."""
-        return self._siblings.of(parent)
+    @cached_property
+    def _siblings(self) -> tuple[Longs, Longs]:
+        """All labels of the forest by the label above them, and where each one's begin."""
+        above = self.indexed.all_above
+        order = np.argsort(above, kind="stable")
+        return order, np.searchsorted(above[order], np.arange(len(above) + 1))
+
+    def siblings(self, parents: Longs) -> list[int]:
+        """Return the children of labels of the forest, held or not."""
+        order, starts = self._siblings
+        return [label for up in parents.tolist() for label in order[starts[up] : starts[up + 1]].tolist()]
 
     def children(self, parent: int) -> list[int]:
         """Return the children of a label that k persons hold."""
-        return self._frequent.of(parent)
-
-    def gain(self, label: int, general: int) -> float:
-        """Return what is won if the values under a label are published as it and not as the more general one."""
-        return float(self.indexed.held[label] * (self.loss[general] - self.loss[label]))
-
-
-class _Below:
-    """The labels below each label that are chosen, ascending."""
-
-    def __init__(self, above: Ints, chosen: Flags) -> None:
-        labels = np.flatnonzero(chosen)
-        self._labels = labels[np.argsort(above[labels], kind="stable")]
-        self._starts = np.searchsorted(above[self._labels], np.arange(len(above) + 1))
-
-    def of(self, parent: int) -> list[int]:
-        below: list[int] = self._labels[self._starts[parent] : self._starts[parent + 1]].tolist()
+        starts, children = self.arrays[2:4]
+        below: list[int] = children[starts[parent] : starts[parent + 1]].tolist()
         return below
 
 
-class Walk:
-    """A walk by a given order: greedy, and each label is tried once, as what fails now fails for good."""
+_NOTHING = np.zeros((0, 0), np.int32), np.zeros((0, 0), bool), np.zeros((0, 0, 1), np.int32)
 
-    def __init__(
-        self, state: WalkState, tree: Tree, order: Order, cost: Callable[[PublishedLabels], float] | None = None
-    ) -> None:
-        self.state, self.tree, self.order, self.cost = state, tree, order, cost
-        self.steps = self.best_steps = 0
-        self.most_steps = math.inf
-        self.least_cost = math.inf
+
+class Walk:
+    """A walk by a given order: greedy, and each label is tried once, as what fails now fails for good.
+
+    A compiled loop goes on while what is known of pairs of labels decides; what it does not is tried here.
+    """
+
+    def __init__(self, state: WalkState, tree: Tree, order: Order, *, priced: bool = False) -> None:
+        """`priced`: what is published is priced on the way, and the walk ends where it was cheapest."""
+        self.state, self.tree, self.order, self.priced = state, tree, order, priced
+        labels = len(tree.class_of)
+        self.most_steps = 1 << 40
         self.partition = PublishedLabels(state, certain=order.again)
         self.partition.blaming = order.blame
-        self.cut: set[int] = set()
-        self.refused: list[tuple[float, int]] = []
-        self.factors = np.ones(len(tree.loss))
+        self.factors = np.ones(labels)
         for seed in order.noise:
-            self.factors *= 10 ** np.random.default_rng(seed).normal(0, _NOISE, len(tree.loss))
+            drawn = np.random.default_rng(seed).normal(0, _NOISE, len(tree.indexed.all_held))
+            self.factors *= 10 ** drawn[tree.indexed.labels]
         self.blame = np.zeros(len(tree.indexed)) if order.blame else None
+        self.least = np.full(1, np.inf)
+        self.gain, self.in_cut, self.was_split = np.zeros(labels), np.zeros(labels, bool), np.zeros(labels, bool)
+        refused = np.zeros(2 * labels, np.int32)
+        self.way: kernel.Way = (
+            np.zeros(labels), np.zeros(labels, np.int32), self.gain, self.in_cut, self.was_split, refused
+        )  # fmt: skip
+        self.refused: list[tuple[float, int]] = []
+        self.cut: list[int] = []
+        """Labels of the forest that a given cut has and nobody holds."""
 
     def run(self, start: list[int] | None = None) -> WalkResult:
         """Return where the walk was cheapest: at its end as a rule, as finer is seldom dearer.
@@ -143,10 +174,11 @@ class Walk:
         It begins with the cut `start`, which must be safe, or with class roots.
         """
         walked = self._walk(start)
-        if self.cost is None or self.best_steps == self.steps:
+        steps, best = self.partition.tally[[kernel.STEPS, kernel.BEST]].tolist()
+        if best == steps:
             return walked
         again = Walk(self.state, self.tree, self.order)
-        again.most_steps = self.best_steps
+        again.most_steps = best
         return replace(again._walk(start), refused=walked.refused, learned=walked.learned, blame=walked.blame)
 
     def _walk(self, start: list[int] | None) -> WalkResult:
@@ -154,20 +186,15 @@ class Walk:
             self._publish_roots()
         else:
             self._place(start)
-        self._step()
+        answer = kernel.FIRST
         if self.order.split:
-            self._split_down()
+            self._descend(answer, splitting=True)
+            answer = kernel.BEGIN
         if self.order.let_out:
-            self._let_out_down()
+            self._descend(answer, splitting=False)
+            if self.order.again:
+                self._try_again()
         return self._end()
-
-    def _step(self) -> None:
-        """Note what is published now, if it is the cheapest so far."""
-        self.steps += 1
-        if self.cost is not None:
-            cost = self.cost(self.partition)
-            if cost <= self.least_cost:  # of equals the finest
-                self.least_cost, self.best_steps = cost, self.steps
 
     def _publish_roots(self) -> None:
         partition, tree = self.partition, self.tree
@@ -175,26 +202,100 @@ class Walk:
         # A class of which not even the root is safe stays out; the dearest classes come first.
         for root in sorted(tree.roots, key=lambda r: (-weight[tree.class_of[r]] * tree.indexed.held[r], r)):
             if partition.let_out(root):
-                self.cut.add(root)
+                self.in_cut[root] = True
 
     def _place(self, cut: list[int]) -> None:
         indexed, partition = self.tree.indexed, self.partition
-        for label in cut:
-            self.cut.add(label)
+        numbers = indexed.number_of[cut]
+        there = indexed.labels[numbers] == cut
+        self.cut = np.array(cut)[~there].tolist()
+        for label in numbers[there].tolist():
+            self.in_cut[label] = True
             if indexed.held[label]:
                 partition.place(label)
-        classes = {int(self.tree.class_of[label]) for label in cut}
-        for label in np.flatnonzero(np.diff(indexed.starts)).tolist():
-            if partition.slot[label] < 0 and int(self.tree.class_of[label]) in classes:
+        classes = np.unique(self.tree.class_of[numbers])
+        for label in np.flatnonzero(self.tree.arrays[5] & np.isin(self.tree.class_of, classes)).tolist():
+            if partition.slot[label] < 0:
                 partition.place_own(label)
 
+    def _descend(self, answer: int, *, splitting: bool) -> None:
+        """Replace labels by all of their children, or publish labels beside others, until no label can be.
+
+        The greatest gain comes first.
+        """
+        partition, order, tree = self.partition, self.order, self.tree
+        state, waited = partition.tally, partition.blaming
+        dear = np.zeros(len(tree.class_of), bool)
+        dear[list(order.dear)] = True
+        k, most, kinds = partition.k, partition.most_slots, tree.indexed.kinds
+        asked: kernel.Asked = (
+            np.array(order.weights)[tree.class_of], self.factors, dear, float(order.price), k, most, kinds,
+            partition.certain, waited, partition.deep, self.most_steps,
+        )  # fmt: skip
+        begun = int(state[kernel.REFUSED])
+        given = tree.arrays, self._known, self.state.refused_sets.arrays, asked
+        ways = self.cost, self.way, state, self.least
+        while kernel.walk_on(splitting, answer, *given, partition.arrays, *ways) == kernel.ASK:
+            label = int(state[kernel.LABEL])
+            gain = float(self.gain[label])
+            if splitting:
+                safe = partition.split(label, tree.children(label))
+            else:
+                price = order.price if label in order.dear else 0.0
+                safe = partition.let_out(label, int(gain * price))
+            if not safe:
+                self._blame(gain, label)
+            answer = kernel.YES if safe else kernel.NO
+        refused = self.way[5][begun : state[kernel.REFUSED]]
+        self.refused += zip(self.gain[refused].tolist(), refused.tolist(), strict=True)
+        self.failed: list[int] = refused.tolist()
+
+    @property
+    def cost(self) -> kernel.Cost:
+        """What labels cost, where what is published is to be priced."""
+        return self.tree.step_cost if self.priced else (np.zeros(0), np.zeros(0), 0)
+
+    @property
+    def _known(self) -> kernel.Known:
+        """What is known of pairs of labels, as the kernel reads it."""
+        facts = self.state.pair_supports
+        if facts is None:
+            return np.zeros(0, np.int32), _NOTHING[1], _NOTHING[1], _NOTHING[0], _NOTHING[2]
+        return facts.number, facts.conflict, facts.label_conflict, facts.shared, facts.related
+
+    def _try_again(self) -> None:
+        """Publish what was refused, until none of it can be."""
+        partition, end = self.partition, self.tree.indexed.end
+        failed, tried = self._refused_roots() + self.failed, list[int]()
+        while len(failed) != len(tried) and partition.tally[kernel.STEPS] < self.most_steps:
+            tried, failed = failed, []
+            for label in tried:
+                if not any(partition.is_published[label : end[label]]) and partition.let_out(label):
+                    self.in_cut[label] = True
+                    kernel.note_step(partition.arrays, self.cost, partition.tally, self.least)
+                else:
+                    failed.append(label)
+
+    def _refused_roots(self) -> list[int]:
+        """Return the roots of which nothing is published."""
+        partition, end = self.partition, self.tree.indexed.end
+        out = [root for root in self.tree.roots if partition.slot[root] < 0]
+        return [root for root in out if not any(partition.is_published[root : end[root]])]
+
     def _end(self) -> WalkResult:
-        partition = self.partition
+        partition, labels = self.partition, self.tree.indexed.labels
+        cut = {*labels[self.in_cut].tolist(), *self.cut}
+        if self.was_split.any():
+            beside = self.tree.siblings(labels[self.was_split])
+            numbers = self.tree.indexed.number_of[beside]
+            # Siblings that nobody holds, and those that walks do not know.
+            cut.update(np.array(beside)[(labels[numbers] != beside) | (self.tree.indexed.held[numbers] == 0)].tolist())
         walked = WalkResult(
             self.order,
-            tuple(sorted(self.cut)),
+            self.tree.indexed,
+            tuple(sorted(cut)),
             partition.mapping(),
-            tuple(root for root in self.tree.roots if partition.slot[root] < 0 and not self._is_split(root)),
+            tuple(labels[self._refused_roots()].tolist()),
             partition.published_supports(),
             partition.relations_total,
             partition.price,
@@ -205,90 +306,14 @@ class Walk:
         partition.close()
         return walked
 
-    def _is_split(self, root: int) -> bool:
-        return any(self.partition.is_published[root : self.tree.indexed.end[root]])
-
-    def _note(self, gain: float, label: int) -> None:
-        """Note that a label was refused, and for which records."""
-        self.refused.append((gain, label))
+    def _blame(self, gain: float, label: int) -> None:
+        """Note for which records a label was refused."""
         rare = self.partition.rare
         if self.blame is not None and rare is not None:
             records = self.partition.holders(rare, label)
             if len(records):
                 # Few records that each stand in the way of much are the ones to leave out.
                 self.blame[records] += gain / len(records) ** 2
-
-    def _urgency(self, label: int, gain: float) -> float:
-        """Return how early a label is tried; at once if there is nothing to win by it but what lies below."""
-        return gain * self.order.weights[self.tree.class_of[label]] * self.factors[label] if gain > 0 else math.inf
-
-    def _split_down(self) -> None:
-        """Replace labels by all of their children, the greatest gain first, until no label can be."""
-        tree = self.tree
-        waiting: list[tuple[float, int, float]] = []
-
-        def offer(label: int) -> None:
-            if tree.splits[label]:
-                gain = sum(tree.gain(child, label) for child in tree.children(label))
-                heapq.heappush(waiting, (-self._urgency(label, gain), label, gain))
-
-        for label in sorted(self.cut):
-            if self.partition.is_plain[label]:
-                offer(label)
-        while waiting and self.steps < self.most_steps:
-            _, label, gain = heapq.heappop(waiting)
-            if self.partition.split(label, tree.children(label)):
-                self.cut.discard(label)
-                self.cut.update(tree.siblings(label))
-                self._step()
-                for child in tree.children(label):
-                    offer(child)
-            else:
-                self._note(gain, label)
-
-    def _let_out_down(self) -> None:
-        """Publish labels beside what is published, the greatest gain first; those below a label come after it."""
-        tree, partition = self.tree, self.partition
-        waiting: list[tuple[float, int, float]] = []
-
-        def offer(label: int) -> None:
-            slot = partition.slot[label]
-            if slot >= 0:
-                gain = tree.gain(label, partition.node[slot])
-                heapq.heappush(waiting, (-self._urgency(label, gain), label, gain))
-
-        for label in partition.published():
-            for child in tree.children(label):
-                if partition.node[partition.slot[child]] == label:
-                    offer(child)
-        failed: list[int] = []
-        while waiting and self.steps < self.most_steps:
-            _, label, gain = heapq.heappop(waiting)
-            price = self.order.price if label in self.order.dear else 0.0
-            if partition.let_out(label, int(gain * price)):
-                self.cut.add(label)
-                self._step()
-            else:
-                failed.append(label)
-                self._note(gain, label)
-            for child in tree.children(label):
-                offer(child)
-        if self.order.again:
-            refused = [root for root in tree.roots if partition.slot[root] < 0 and not self._is_split(root)]
-            self._try_again(refused + failed)
-
-    def _try_again(self, failed: list[int]) -> None:
-        """Publish what was refused, until none of it can be."""
-        partition, end = self.partition, self.tree.indexed.end
-        tried: list[int] = []
-        while len(failed) != len(tried) and self.steps < self.most_steps:
-            tried, failed = failed, []
-            for label in tried:
-                if not any(partition.is_published[label : end[label]]) and partition.let_out(label):
-                    self.cut.add(label)
-                    self._step()
-                else:
-                    failed.append(label)
 
 
 def random_weights(rng: np.random.Generator, own: Floats) -> tuple[float, ...]:

@@ -1,4 +1,9 @@
-"""A forest with the places of every value, as the walks of the default search read it."""
+"""A forest with the places of every value, as the walks of the default search read it.
+
+Labels that fewer than k records hold can never be published: each is published as the nearest label above it that more
+hold. So walks read a smaller forest, in which these are that label, equal siblings merged, and the labels left are
+numbered anew. What is published of it is what would be published of the whole.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs, Words
+from treeanon.arrays import Flags, Ints, Longs, Words
 from treeanon.forest import Forest
 from treeanon.kernels.tree.label_splits import places, supports
 from treeanon.kernels.tree.record_sets import distinct_records
@@ -16,7 +21,11 @@ from treeanon.privacy.guarantee import roles_of
 
 @dataclass(frozen=True)
 class IndexedForest:
-    """A forest of the known classes, with the places of every value: shared by all walks, never changed."""
+    """A forest of the known classes, with the places of every value: shared by all walks, never changed.
+
+    Labels are numbers of its own: label i is `labels[i]` of the forest, and `number_of` says for each label of the
+    forest as which number it can be published at best. `all_above` and `all_held` speak of the forest's labels.
+    """
 
     offsets: Longs
     parent: Ints
@@ -27,34 +36,63 @@ class IndexedForest:
     above: Ints
     end: Ints
     held: Ints
-    nodes: Longs
+    labels: Longs
+    number_of: Ints
+    all_above: Ints
+    all_held: Ints
     types: int = 0
     kinds: int = 1
 
     @classmethod
-    def of(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
-        """Return the index of a forest; nodes of classes that an attacker is not taken to know are passed over."""
-        return cls._of(forest, guarantee, generalize=True)
+    def of(cls, forest: Forest, guarantee: Guarantee, *, condensed: bool = True) -> IndexedForest:
+        """Return the index of a forest; nodes of classes that an attacker is not taken to know are passed over.
+
+        If it is not to be `condensed`, labels keep their numbers, and rare ones are there, too.
+        """
+        return cls._of(forest, guarantee, generalize=True, least=guarantee.k if condensed else 0)
 
     @classmethod
     def as_is(cls, forest: Forest, guarantee: Guarantee) -> IndexedForest:
         """Return the index of a forest whose labels are taken as they are, with nothing above or below them."""
-        return cls._of(forest, guarantee, generalize=False)
+        return cls._of(forest, guarantee, generalize=False, least=0)
 
     @classmethod
-    def _of(cls, forest: Forest, guarantee: Guarantee, *, generalize: bool) -> IndexedForest:
+    def _of(cls, forest: Forest, guarantee: Guarantee, *, generalize: bool, least: int) -> IndexedForest:
         known, classes = roles_of(forest, guarantee).known, forest.classes
         forest = forest.without([name for i, name in enumerate(classes.names) if i not in known and i >= classes.types])
         above, end = label_tree(forest)
         if not generalize:
             above, end = np.full_like(above, -1), np.arange(1, len(above) + 1, dtype=np.int32)
-        held, nodes = supports(forest.offsets, forest.label, above)
+        held = supports(forest.offsets, forest.label, above)[0]
         # Objects are no labels: what is known of them is what they hold.
-        held[1 : classes.types + 1], nodes[1 : classes.types + 1] = 0, 0
+        held[1 : classes.types + 1] = 0
+        kept = (held >= least) | (above < 0)
+        nearest = _nearest(kept, above)
+        if not kept.all():
+            forest = forest.relabel(nearest)
+        labels = np.flatnonzero(kept)
+        number_of = (np.cumsum(kept, dtype=np.int32) - 1)[nearest].astype(np.int32)
+        label = number_of[forest.label]
         record = np.repeat(np.arange(len(forest), dtype=np.int32), np.diff(forest.offsets))
-        order, starts = places(forest.label, len(above))
-        trees = forest.offsets, forest.parent, forest.label
-        return cls(*trees, record, order, starts, above, end, held, nodes, classes.types, classes.kinds)
+        order, starts = places(label, len(labels))
+        up = above[labels]
+        return cls(
+            forest.offsets,
+            forest.parent,
+            label,
+            record,
+            order,
+            starts,
+            np.where(up < 0, -1, number_of[up]).astype(np.int32),
+            np.searchsorted(labels, end[labels]).astype(np.int32),
+            held[labels],
+            labels,
+            number_of,
+            above,
+            held,
+            classes.types,
+            classes.kinds,
+        )
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -63,6 +101,14 @@ class IndexedForest:
         """Return the records that hold a label or something below it, ascending."""
         nodes = self.order[self.starts[label] : self.starts[self.end[label]]]
         return distinct_records(self.record[nodes], marks)
+
+
+def _nearest(kept: Flags, above: Ints) -> Ints:
+    """Return for every label the nearest that is kept, itself or above it; roots are."""
+    nearest = np.arange(len(above), dtype=np.int32)
+    while not (there := kept[nearest]).all():
+        nearest = np.where(there, nearest, above[nearest]).astype(np.int32)
+    return nearest
 
 
 def label_tree(forest: Forest) -> tuple[Ints, Ints]:

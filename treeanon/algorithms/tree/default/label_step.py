@@ -116,7 +116,7 @@ class Step:
     def _count(self, records: Ints) -> Counts:
         p, indexed = self.partition, self.partition.indexed
         arrays = indexed.offsets, indexed.parent, indexed.label, p.slot
-        slots, part, rest, listed = len(p.node), self.part, self.rest, p.deep and p.n > 0
+        slots, part, rest, listed = p.slots, self.part, self.rest, p.deep and p.n > 0
         if indexed.types:
             labels, relations, self.lost, *self.relations = count_object_part(
                 *arrays, slots, records, part, rest, p.m > 1, listed, indexed.types, indexed.kinds
@@ -147,15 +147,14 @@ class Step:
             return False
         number = p.pair_supports.number
         row = p.pair_supports.shared[number[self.label]]
-        nodes = np.array(p.node, np.int64)
-        nodes = nodes[nodes >= 0]
+        nodes = p.node[p.node >= 0]
         return bool((p.is_plain[nodes] | (row[number[nodes]] == 0)).all())
 
     def _counts_of_facts(self) -> Counts:
         p = self.partition
         assert p.pair_supports is not None
-        counts = Counts.none(len(p.node), p.indexed.kinds)
-        nodes = np.array(p.node, np.int64)
+        counts = Counts.none(p.slots, p.indexed.kinds)
+        nodes = p.node[: p.slots].astype(np.int64)
         nodes[self.part] = -1
         slots = np.flatnonzero(nodes >= 0)
         numbers = p.pair_supports.number[nodes[slots]]
@@ -294,7 +293,7 @@ class Step:
                 self._end_relation(relation)
         else:
             return True
-        nodes = tuple(p.node[s] for s in found[0].labels)
+        nodes = tuple(int(p.node[s]) for s in found[0].labels)
         # What is left of `rest` is no plain node any more, though it still passes for one.
         plain = self.rest not in found[0].labels and p.is_plain[list(nodes)].all()
         if p.pair_supports is not None and not p.apart and plain:

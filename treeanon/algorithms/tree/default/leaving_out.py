@@ -15,10 +15,10 @@ import numpy as np
 from treeanon.algorithms.tree.default.combinations import Combination, rare_combinations
 from treeanon.algorithms.tree.default.counting import LocalCounting, repair
 from treeanon.algorithms.tree.default.object_rules import Rule as ObjectRule
-from treeanon.algorithms.tree.default.object_rules import bound_types, leave_out_of_objects
+from treeanon.algorithms.tree.default.object_rules import always_one, bound_types, leave_out_of_objects
 from treeanon.algorithms.tree.default.strict import keeps_extensions
 from treeanon.algorithms.tree.default.strict import needed as strictly
-from treeanon.algorithms.tree.default.traces import Places, split_moves, with_left_behind, with_traces
+from treeanon.algorithms.tree.default.traces import Places, has_traces, split_moves, with_left_behind, with_traces
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Result
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
@@ -120,7 +120,7 @@ class Ending:
             moves += repaired[0]
         if self.how == "move" and self.guarantee.as_published:
             return Ended(moves, [], LocalCounting(forest).move(moves).forest if moves else forest)
-        if not (moves or rare or len(Places(forest).traces()[0])):
+        if not (moves or rare or has_traces(forest)):
             return Ended([], [], forest)
         return self._safe(forest, moves)
 
@@ -260,15 +260,11 @@ def bound_classes(forest: Forest) -> frozenset[int]:
     classes = forest.classes
     if classes.types:
         return bound_types(forest)
-    own = classes.class_of[forest.label]
-    parents = np.where(forest.parent < 0, -1, np.repeat(forest.offsets[:-1], np.diff(forest.offsets)) + forest.parent)
-    out = set()
-    for index, above in enumerate(classes.parents):
-        if above < 0:
-            continue
-        below = parents[(own == index) & (parents >= 0)]
-        below = below[own[below] == above]
-        counts = np.bincount(below, minlength=forest.nodes)[own == above]
-        if len(counts) and (counts == 1).all():
-            out.add(index)
-    return frozenset(out)
+
+    def held(index: int, own: Ints, above: Longs) -> Longs:
+        below = above[(own == index) & (above >= 0)]
+        below = below[own[below] == classes.parents[index]]
+        counts: Longs = np.bincount(below, minlength=len(own))[own == classes.parents[index]]
+        return counts
+
+    return always_one(forest, [index for index, above in enumerate(classes.parents) if above >= 0], held)

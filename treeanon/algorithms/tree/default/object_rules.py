@@ -15,12 +15,12 @@ the rule says nothing else. Three conditions make that exact.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from treeanon.algorithms.tree.default.combinations import Combination, rare_combinations
-from treeanon.arrays import Longs
+from treeanon.arrays import Ints, Longs
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.losses import count_records_with
 from treeanon.privacy import Guarantee
@@ -198,20 +198,47 @@ def bound_types(forest: Forest) -> frozenset[int]:
     count.
     """
     classes = forest.classes
-    own = classes.class_of[forest.label]
-    record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
-    above = np.where(forest.parent < 0, -1, forest.offsets[record] + forest.parent)
     below = np.bincount(np.array([up for up in classes.parents if up >= 0], int), minlength=len(classes.names))
-    out = set()
+    homes: dict[int, int] = {}
     for index in range(classes.types, len(classes.names)):
-        home, nodes = classes.parents[index], np.flatnonzero(own == index)
+        home = classes.parents[index]
         while home >= 0 and below[home] == 1:
             home = classes.parents[home]
-        if home < 0:
-            continue
+        if home >= 0:
+            homes[index] = home
+
+    def held(index: int, own: Ints, above: Longs) -> Longs:
+        nodes, home = np.flatnonzero(own == index), homes[index]
         while len(nodes) and (own[nodes] != home).any():
             nodes = np.where(own[nodes] == home, nodes, above[nodes])
-        counts = np.bincount(nodes, minlength=forest.nodes)[own == home]
-        if len(counts) and (counts == 1).all():
-            out.add(index)
-    return frozenset(out)
+        counts: Longs = np.bincount(nodes, minlength=len(own))[own == home]
+        return counts
+
+    return always_one(forest, homes, held)
+
+
+_FIRST_RECORDS, _PIECE = 1_000, 50_000
+
+
+def always_one(forest: Forest, classes: Iterable[int], held: Callable[[int, Ints, Longs], Longs]) -> frozenset[int]:
+    """Return the classes of which there is one each in all that can hold one.
+
+    `held` tells how many there are in each, for a class, and the class and the parent (-1: none) of every node. It is
+    asked piece by piece, and of what the pieces before leave open alone: a few records tell of most classes.
+    """
+    waiting, there = set(classes), set[int]()
+    first = 0
+    while first < len(forest) and waiting:
+        last = first + (_PIECE if first else _FIRST_RECORDS)
+        piece = forest[first:last]
+        own = forest.classes.class_of[piece.label]
+        start = np.repeat(piece.offsets[:-1], np.diff(piece.offsets))
+        above = np.where(piece.parent < 0, -1, start + piece.parent)
+        for index in sorted(waiting):
+            counts = held(index, own, above)
+            if len(counts):
+                there.add(index)
+            if (counts != 1).any():
+                waiting.discard(index)
+        first = last
+    return frozenset(waiting & there)

@@ -8,14 +8,13 @@ How long the default search looks.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from treeanon.algorithms.tree.default.greedy_walk import WalkResult
-from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.published.candidates import Choose
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Solution
 from treeanon.arrays import Floats, Ints, Longs
@@ -84,28 +83,26 @@ class Objective:
         return self._label_loss
 
     @property
-    def of_partition(self) -> Callable[[PublishedLabels], float] | None:
-        """The cost of what is published on a walk, where that is known without looking at the trees."""
-        return None if self._inner else self._of_partition
+    def of_step(self) -> tuple[Floats, Floats, int] | None:
+        """What a label counts in a record that publishes it, what of that is lost, and the relations there are.
 
-    def _of_partition(self, partition: PublishedLabels) -> float:
-        labels, held = partition.labels_held()
-        whole = float(self._label_weight[labels] @ held)
-        part = float(self._weighted_loss[labels] @ held)
-        return (part / whole if whole else 1.0) + self._relations_lost(partition.relations_total)
+        None where the cost of what is published on a walk is not known without looking at the trees.
+        """
+        return None if self._inner else (self._label_weight, self._weighted_loss, self.relations)
 
     def of_walk(self, walked: WalkResult) -> float:
         """Return the cost of publishing what a walk ended with; relations that it ended are taken for lost."""
         if self._inner:
             return self.of_release(walked.release(self.before))
-        lost = self._held * self._known * (walked.mapping < 0)
-        supports = walked.supports
-        there = np.flatnonzero(supports + lost)  # few of many labels are published
-        supports, lost, weight = supports[there], lost[there], self._label_weight[there]
-        whole = float((weight * (supports + lost)).sum())
-        part = float((weight * (supports * self._label_loss[there] + lost)).sum())
+        labels, held = walked.supports
+        weight = self._label_weight[labels]
+        whole, part = float(weight @ held), float((weight * self._label_loss[labels]) @ held)
+        objects = 0.0
+        if walked.refused_roots:
+            unpublished = self._known & (walked.mapping < 0)
+            lost = float((self._label_weight * unpublished) @ self._held)
+            whole, part, objects = whole + lost, part + lost, self._objects_without(unpublished)
         values = part / whole if whole else 0.0
-        objects = self._objects_without(self._known & (walked.mapping < 0))
         return values + self._relations_lost(walked.relations) + self.objects_weight * objects
 
     def _objects_without(self, lost: np.ndarray) -> float:
@@ -129,7 +126,8 @@ class Objective:
 
         With nodes, each relation takes a whole value with it.
         """
-        relations = self.relations / max(float(self._label_weight @ walked.supports), 1.0)
+        labels, held = walked.supports
+        relations = self.relations / max(float(self._label_weight[labels] @ held), 1.0)
         return 1 / (1 / relations + 1) if with_nodes and relations else relations
 
     def _objects_lost(self, after: Forest, kept: Longs | None) -> float:
@@ -153,7 +151,7 @@ class RpdObjective(Objective):
         return type(self)(before, self.guarantee, self.by_name)
 
     @property
-    def of_partition(self) -> None:
+    def of_step(self) -> None:
         """Only the trees tell it."""
         return None
 

@@ -14,6 +14,7 @@ from treeanon.algorithms.tree.default.pair_support import MOST_LABELS, Rare
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.tree.record_sets import rare_with
+from treeanon.kernels.tree.walk import FREE, RELATIONS, SLOTS, Published
 
 
 class PublishedLabels:
@@ -27,9 +28,10 @@ class PublishedLabels:
         self.k, self.m, self.n = guarantee.k, guarantee.m, guarantee.n if guarantee.m > 1 else 0
         self.most_slots = MOST_LABELS if self.m > 1 or state.strict is not None else len(self.indexed.above)
         self.slot = np.full(len(self.indexed.above), -1, np.int32)
-        self.node: list[int] = []
-        self._free: list[int] = []
         room = 64
+        self.tally = np.zeros(8, np.int64)
+        """Numbers that the walk's kernel changes, too."""
+        self.node, self.free = np.full(room, -1, np.int32), np.zeros(room, np.int32)
         self.held = np.zeros(room, np.int64)
         self.shared = np.zeros((room, room), np.int32)
         self.related = np.zeros((room, room, self.indexed.kinds), np.int32)
@@ -43,48 +45,59 @@ class PublishedLabels:
         self.blaming = False
         """Whether `rare` must be said also where pair_supports alone decide."""
         self.price = 0
-        self.relations_total = 0
-        """The different relations of published labels, summed over the records; ended ones are not counted."""
         self.strict = state.strict
+
+    @property
+    def slots(self) -> int:
+        """How many slots there are, those given up among them."""
+        return int(self.tally[SLOTS])
+
+    @property
+    def used(self) -> int:
+        """How many slots are in use."""
+        return int(self.tally[SLOTS] - self.tally[FREE])
+
+    @property
+    def relations_total(self) -> int:
+        """The different relations of published labels, summed over the records; ended ones are not counted."""
+        return int(self.tally[RELATIONS])
+
+    @relations_total.setter
+    def relations_total(self, total: int) -> None:
+        self.tally[RELATIONS] = total
 
     @property
     def apart(self) -> bool:
         """Whether relations were ended."""
         return self.price > 0
 
+    @property
+    def arrays(self) -> Published:
+        """The arrays, as the walk's kernel takes them."""
+        tables = self.held, self.shared, self.related
+        return self.slot, self.node, self.free, *tables, self.is_published, self.is_plain, self.there
+
     def close(self) -> None:
         """Give back the record sets; nothing else may be asked of it afterwards."""
-        for slot, node in enumerate(self.node):
-            if node >= 0:
-                self.forget(slot)
+        for slot in np.flatnonzero(self.node >= 0).tolist():
+            self.forget(slot)
 
     @property
     def deep(self) -> bool:
         """Whether the records of combinations matter, not only numbers: for more than two labels."""
         return self.m > 2 or self.strict is not None
 
-    def published(self) -> list[int]:
-        """Return the labels that are published."""
-        return [node for node in self.node if node >= 0]
-
     def mapping(self) -> Ints:
         """Return for every label the label it is published as; -1 where nothing is."""
-        node = np.array([*self.node, -1], np.int32)
-        return node[self.slot]
+        published: Ints = np.append(self.node, np.int32(-1))[self.slot]
+        return published
 
     def published_supports(self) -> Longs:
         """Return for every label the records that publish it."""
         out = np.zeros(len(self.slot), np.int64)
-        for slot, node in enumerate(self.node):
-            if node >= 0:
-                out[node] = self.held[slot]
+        there = np.flatnonzero(self.node >= 0)
+        out[self.node[there]] = self.held[there]
         return out
-
-    def labels_held(self) -> tuple[Longs, Longs]:
-        """Return the published labels, and how many records publish each."""
-        nodes = np.array(self.node, np.int64)
-        there = nodes >= 0
-        return nodes[there], self.held[: len(nodes)][there]
 
     def let_out(self, label: int, price: int = 0) -> bool:
         """Return whether `label` can be published beside what is; if so it is from now on.
@@ -94,7 +107,7 @@ class PublishedLabels:
         published trees have to be disassociated and checked anew, as that moves what hangs below.
         """
         self.rare = None
-        if self.indexed.held[label] < self.k or len(self.node) - len(self._free) >= self.most_slots:
+        if self.indexed.held[label] < self.k or self.used >= self.most_slots:
             return False
         rest = int(self.slot[label])
         if not Step(self, label, rest, price=price).try_out():
@@ -123,7 +136,7 @@ class PublishedLabels:
         self.rare = None
         if any(self.indexed.held[child] < self.k for child in children):
             return False
-        if len(self.node) - len(self._free) + len(parts) > self.most_slots:
+        if self.used + len(parts) > self.most_slots:
             return False
         assert self.is_plain[label], "a label is split before anything is let out of it"
         self.slot[label:stop] = -1
@@ -193,14 +206,15 @@ class PublishedLabels:
 
     def new_slot(self, label: int) -> int:
         """Return a slot for a label that is published now."""
-        if self._free:
-            slot = self._free.pop()
-            self.node[slot] = label
+        if self.tally[FREE]:
+            self.tally[FREE] -= 1
+            slot = int(self.free[self.tally[FREE]])
         else:
-            slot = len(self.node)
-            self.node.append(label)
-            if len(self.node) > len(self.held):
+            slot = self.slots
+            self.tally[SLOTS] += 1
+            if slot == len(self.held):
                 self._grow()
+        self.node[slot] = label
         self._show(label)
         return slot
 
@@ -232,13 +246,14 @@ class PublishedLabels:
 
     def slot_of(self, node: int) -> int:
         """Return the slot of a published node."""
-        return self.node.index(node)
+        return int(np.flatnonzero(self.node == node)[0])
 
     def forget(self, slot: int) -> None:
         """Give a slot up, and all that is known of it."""
         if self.node[slot] >= 0:
             self._hide(slot)
-        self._free.append(slot)
+        self.free[self.tally[FREE]] = slot
+        self.tally[FREE] += 1
         self.held[slot] = 0
         if self.m > 1:
             self.relations_total -= int(self.related[slot].sum(dtype=np.int64))
@@ -260,7 +275,7 @@ class PublishedLabels:
             out[tuple(slice(0, size) for size in table.shape)] = table
             return out
 
-        self.held = larger(self.held, 0)
+        self.node, self.free, self.held = larger(self.node, -1), larger(self.free, 0), larger(self.held, 0)
         if self.m > 1:
             self.shared, self.related = larger(self.shared, 0), larger(self.related, 0)
         if self.deep:

@@ -42,6 +42,9 @@ from treeanon.progress import Progress
 # the weights of the best; and, in rounds, with random factors on the gains of the best.
 _SPLITS, _FINER, _NEAR, _NOISY, _ROUNDS = 16, 2, 8, 4, 4
 
+_FIRST_NEAR = 2
+"""So many walks near the best are made before the others, where a walk takes long."""
+
 _DEAR = 12
 """For so many refused labels, those with the greatest gains, relations may be ended."""
 
@@ -82,11 +85,11 @@ class Run:
         self.until = math.inf if effort.seconds is None else time.monotonic() + effort.seconds
         self.stops_at = math.inf
         """When no further walk begins."""
-        self._index(forest)
+        self._index(forest, condensed=not strictly(guarantee))
 
-    def _index(self, forest: Forest) -> None:
+    def _index(self, forest: Forest, *, condensed: bool) -> None:
         """Count what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
-        self.indexed = indexed = IndexedForest.of(forest, self.guarantee)
+        self.indexed = indexed = IndexedForest.of(forest, self.guarantee, condensed=condensed)
         strict = ExtendedCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
         deep = self.guarantee.m > 2 or strict is not None
         pair_supports = (
@@ -94,8 +97,9 @@ class Run:
             if PairSupports.fit(indexed, self.guarantee)
             else None
         )
-        self.tree = Tree(indexed, self.goal.prices(indexed.held), forest.classes.class_of, self.guarantee.k)
-        self.refused_sets = RefusedSets()
+        prices, class_of = self.goal.prices(indexed.all_held), forest.classes.class_of
+        self.tree = Tree(indexed, prices, class_of, self.guarantee.k, self.goal.of_step)
+        self.refused_sets = RefusedSets(len(indexed.above))
         self._workshops: SimpleQueue[WalkState] = SimpleQueue()
         for thread in range(self.jobs):
             self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
@@ -179,7 +183,7 @@ class Run:
             if best is not None and best.cost <= cost:
                 break
             # Many walks end in the same place, where they cost the same but for rounding.
-            where = walked.mapping.tobytes()
+            where = walked.published.tobytes()
             if not walked.price and where in seen:
                 continue
             if not walked.price:
@@ -201,7 +205,7 @@ class Run:
             walked = replace(
                 walked,
                 cut=tuple(label for label in walked.cut if own[label] != index),
-                mapping=np.where(own == index, -1, walked.mapping).astype(np.int32),
+                published=np.where(own[walked.indexed.labels] == index, -1, walked.published).astype(np.int32),
                 refused_roots=tuple(sorted({*walked.refused_roots, int(root)})),
             )
             found = self._released(walked) if any(own[label] >= 0 for label in walked.cut) else None
@@ -248,7 +252,15 @@ class Run:
             # The second batch learns from the first, but a batch of one would leave cores idle.
             yield from [finer + apart] if self.large else [finer, apart]
         top = min(tried, key=lambda item: item[0])[1].order
-        yield [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
+        around = [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
+        if self.large:
+            # Where the first ones end where the best did, the others would, as a rule, and each takes its time.
+            yield around[:_FIRST_NEAR]
+            place = min(tried, key=lambda item: item[0])[1].published.tobytes()
+            if all(walked.published.tobytes() == place for _, walked in tried[-_FIRST_NEAR:]):
+                return
+            around = around[_FIRST_NEAR:]
+        yield around
         for _ in range(self._rounds):
             top = min(tried, key=lambda item: item[0])[1].order
             seeds = rng.integers(1, 2**31, self._times(_NOISY)).tolist()
@@ -262,8 +274,8 @@ class Run:
                 return None
             state = self._workshops.get()
             try:
-                cost = self.goal.of_partition if self.guarantee.m > 1 else None
-                walked = Walk(state, self.tree, order, cost).run(start)
+                priced = self.guarantee.m > 1 and self.goal.of_step is not None
+                walked = Walk(state, self.tree, order, priced=priced).run(start)
             finally:
                 self._workshops.put(state)
             self.walks += 1
@@ -354,7 +366,8 @@ class Run:
         mapping = self.forest.cut_map({name: start.cut[name] for name in names})
         # Walks of a run of its own see the values where the given pairs have moved them.
         moved = copy(self)
-        moved._index(self.forest.disassociate(start.disassociated, seen_as=mapping))
+        # A given cut may publish what is rare here: the walks see all labels.
+        moved._index(self.forest.disassociate(start.disassociated, seen_as=mapping), condensed=False)
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
         orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]

@@ -11,6 +11,7 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.arrays import Flags
+from treeanon.kernels.tree.walk import Lessons
 from treeanon.privacy import Guarantee
 
 if TYPE_CHECKING:
@@ -36,23 +37,34 @@ class RefusedSets:
     """What earlier walks were refused. A walk reads only what was learned before it began, so that it ends the same way
     however many walks go on beside it."""
 
-    def __init__(self) -> None:
-        self._of: dict[int, list[RefusedSet]] = {}
-        self._all: set[RefusedSet] = set()
+    def __init__(self, labels: int) -> None:
+        self.labels = labels
+        self._known: dict[RefusedSet, None] = {}
+        self.arrays = self._as_arrays()
 
     def add(self, refused_sets: Iterable[RefusedSet]) -> None:
         """Take in what walks have learned."""
-        new = sorted(set(refused_sets) - self._all)
-        self._all.update(new)
-        for lesson in new:
-            for node in lesson[0]:
-                self._of.setdefault(node, []).append(lesson)
+        new = sorted(set(refused_sets) - self._known.keys())
+        if new:
+            self._known |= dict.fromkeys(new)
+            self.arrays = self._as_arrays()
+
+    def _as_arrays(self) -> Lessons:
+        """Return what was learned as the walk's kernel reads it."""
+        nodes = np.array([node for of, _ in self._known for node in of], np.int32)
+        starts = np.cumsum([0, *(len(of) for of, _ in self._known)], dtype=np.int64)
+        number = np.repeat(np.arange(len(self._known), dtype=np.int32), np.diff(starts))
+        order = np.argsort(nodes, kind="stable")
+        of_label = np.searchsorted(nodes[order], np.arange(self.labels + 1)).astype(np.int64)
+        return of_label, number[order], starts, nodes, np.array([always for _, always in self._known], bool)
 
     def against(self, label: int, is_published: Flags, *, certain: bool) -> tuple[int, ...] | None:
         """Published nodes that a lesson forbids beside the label, itself among them; only certain ones if asked."""
-        for nodes, always in self._of.get(label, ()):
-            if (always or not certain) and all(node == label or is_published[node] for node in nodes):
-                return nodes
+        starts, listed, node_starts, every, always = self.arrays
+        for number in listed[starts[label] : starts[label + 1]].tolist():
+            nodes = every[node_starts[number] : node_starts[number + 1]].tolist()
+            if (always[number] or not certain) and all(node == label or is_published[node] for node in nodes):
+                return tuple(nodes)
         return None
 
 
@@ -69,6 +81,6 @@ class WalkState:
         thread: int = 0,
     ) -> None:
         self.indexed, self.guarantee, self.pair_supports, self.strict = indexed, guarantee, pair_supports, strict
-        self.refused_sets = RefusedSets() if refused_sets is None else refused_sets
+        self.refused_sets = RefusedSets(len(indexed.above)) if refused_sets is None else refused_sets
         self.sets = RecordSets(len(indexed), None if pair_supports is None else pair_supports.lasting, thread)
         self.marks = np.zeros((len(indexed) + 63) // 64, np.uint64)

@@ -53,6 +53,8 @@ class ExtendedCheck:
         roles = roles_of(forest, guarantee)
         if len(forest) != len(indexed):
             raise ValueError("the index must be of the same records")
+        if len(indexed.labels) != len(forest.classes):
+            raise ValueError("the index must have all labels")
         self.guarantee, self.joint = guarantee, _is_joint(guarantee)
         self.class_of = forest.classes.class_of
         known = np.isin(self.class_of, roles.known)
@@ -70,7 +72,7 @@ class ExtendedCheck:
         if self.joint and self.guarantee.negative:
             # Any node below a new one may have become two, of which one lacks what the other has below it.
             return self.safe_throughout(partition)
-        p, slots = partition, len(partition.node)
+        p, slots = partition, partition.slots
         node, is_published = _published(p)
         touched = [part] if rest < 0 or not is_published[rest] else [part, rest]
         # What shares no record with the new label has changed with nothing.
@@ -89,7 +91,7 @@ class ExtendedCheck:
 
     def safe_throughout(self, partition: PublishedLabels) -> bool:
         """Return whether all combinations of published labels are as they must be."""
-        p, slots = partition, len(partition.node)
+        p, slots = partition, partition.slots
         node, is_published = _published(p)
         absent = np.flatnonzero(is_published & self.negative[node]) + slots
         elements = np.concatenate([np.flatnonzero(is_published), absent])
@@ -100,18 +102,18 @@ class ExtendedCheck:
 
     def _breaks(self, p: PublishedLabels, prefixes: Table, others: Longs, *, parted: bool) -> bool:
         g = self.guarantee
-        own = self.class_of[np.array(p.node, np.int64)]
+        own = self.class_of[p.node[: p.slots]]
         side, home = (own + 1).astype(np.int32), self.home[own] if len(self.home) else self.home
         others = others if p.m > 1 else others[:0]
         labels = (p.label_set, p.relation_set, p.shared, p.slot)
         asked = (p.k, p.m, p.n, g.l, g.diversity == "frequency", self.joint)
         sides = (home, side, self.deniable)
         given = (labels, sides, p.sets.arrays, self.trees, self.values, asked)
-        return breaks(prefixes, parted, others.astype(np.int32), len(p.node), *given)
+        return breaks(prefixes, parted, others.astype(np.int32), p.slots, *given)
 
     def _parted(self, p: PublishedLabels, part: int, rest: int) -> Table:
         """Return slots y, c, d: in some record one node y was above c and d until the step."""
-        slots, number = len(p.node), int(p.label_set[part])
+        slots, number = p.slots, int(p.label_set[part])
         records = np.empty(p.sets.size[number], np.int32)
         members(p.sets.arrays, number, True, p.sets.records, records)
         found = np.unique(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
@@ -133,8 +135,8 @@ def keeps_extensions(forest: Forest, guarantee: Guarantee) -> bool:
 
 def _published(p: PublishedLabels) -> tuple[Longs, Flags]:
     """Return the node of every slot, and whether somebody holds it."""
-    node = np.array(p.node, np.int64)
-    return node, (node >= 0) & (p.held[: len(node)] > 0)
+    node = p.node[: p.slots].astype(np.int64)
+    return node, (node >= 0) & (p.held[: p.slots] > 0)
 
 
 def _deniable(forest: Forest, negative: tuple[int, ...]) -> Flags:

@@ -61,6 +61,14 @@ class Places:
         return upper[kept], lower[kept]
 
 
+_PIECE = 50_000
+
+
+def has_traces(forest: Forest) -> bool:
+    """Return whether any node is out of place; records are looked at piece by piece."""
+    return any(len(Places(forest[at : at + _PIECE]).traces()[0]) for at in range(0, len(forest), _PIECE))
+
+
 def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
     """The forest with a copy of b below a for every trace a ⋯ b, unless the relation itself is still there somewhere.
 
