@@ -1,6 +1,7 @@
 """Times searches of tables against an independent tool's numbers on the Adult census, and measures what they lose.
 
     python tests/bench/flat.py --data FOLDER --results tests/bench/RESULTS.md [--only lattice,models]
+    python tests/bench/flat.py --only whole [--quick]
 
 FOLDER holds `adult/` (adult.csv, `;`-separated, and a hierarchy file per column) and a README.md with tables of what
 ARX needs for each setting on one machine, and for a yardstick: a loop over a Python dictionary. Its milliseconds are
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from results import put
+from results import cpu, note, put, yardstick
 
 import treeanon as ta
 from treeanon.algorithms.table import optimal
@@ -46,17 +47,19 @@ YARD = 0.123
 
 Lines = Iterator[str]
 
-
-def yardstick() -> float:
-    """The seconds of the yardstick here: the median of five."""
-
-    def once() -> float:
-        start, table = time.perf_counter(), {}
-        for i in range(1_000_000):
-            table[i * 7919 % 1000003] = i
-        return time.perf_counter() - start
-
-    return statistics.median(once() for _ in range(5))
+CENSUS = 'version = 1\n[input]\nformat = "csv"\n' + "".join(
+    f'[[class]]\nname = "{name}"\npath = "{name}"\n{more}\n'
+    for name, more in {
+        "age": 'type = "integer"\nhierarchy = { intervals = [5, 10, 20] }',
+        "education": 'type = "integer"\nhierarchy = { intervals = [2, 4, 8] }',
+        "gender": "hierarchy = { flat = true }",
+        "marital": "hierarchy = { groups = 3 }",
+        "race": "hierarchy = { flat = true }",
+        "work_class": "hierarchy = { groups = 3 }",
+        "country": "hierarchy = { groups = 9 }",
+    }.items()
+)
+"""A schema of the quasi columns of the invented census."""
 
 
 def schema_text(data: Path, quasi: int, sensitive: str | None = None) -> str:
@@ -87,13 +90,13 @@ def tables(data: Path) -> dict[str, list[list[str]]]:
 
 
 def warm(run: Callable[[], Any], rounds: int = 5) -> tuple[float, Any]:
-    """The median seconds of some rounds after two that do not count, and what the last one gave."""
+    """The median seconds of the processor of some rounds after two that do not count, and what the last one gave."""
     times = []
     for _ in range(rounds + 2):
         gc.collect()
-        start = time.perf_counter()
+        start = cpu()
         found = run()
-        times.append(time.perf_counter() - start)
+        times.append(cpu() - start)
     return statistics.median(times[2:]), found
 
 
@@ -112,6 +115,7 @@ def lattice(data: Path, yard: float) -> Lines:
         released, _ = found.recoded(table)
         assert all(one.holds for one in check(released, problem.models))
         lost = gcp(released, len(table) - len(released), form="set")
+        note(f"adult lattice d={d} k={k} {share} {metric}", seconds)
         theirs = float(ms) / YARD * yard
         ratios.append(1000 * seconds / theirs)
         yield (
@@ -137,6 +141,7 @@ def models(data: Path, yard: float) -> Lines:
         released, _ = found.recoded(table)
         assert all(one.holds for one in check(released, problem.models, reference=table))
         lost = gcp(released, len(table) - len(released), form="set")
+        note(f"adult {kind} {metric} {share}", seconds)
         theirs = float(ms) / YARD * yard
         yield (
             f"| {kind} | {metric} | {share} | {found.suppressed} ({suppressed}) | {lost:.6f} ({loss}) |"
@@ -156,6 +161,7 @@ def command(data: Path, yard: float) -> Lines:
             run = [sys.executable, "-m", "treeanon", "anonymize", str(data / "adult" / "adult.csv"), "-s", str(schema)]
             line = [*run, *asked, "-a", name]
             seconds, _ = warm(lambda line=line: subprocess.run(line, check=True))
+            note(f"adult command {name}", seconds)
             yield f"| {name} | {seconds:.2f}{' (limit 1.5)' if name == 'optimal' else ''} |"
 
 
@@ -183,11 +189,29 @@ def million(data: Path, yard: float) -> Lines:
     for metric, theirs in (("height", 3.643), ("gcp_set", 2.259)):
         problem = Problem(grown, (KAnonymity(5),), rows // 20)
         seconds, found = warm(lambda p=problem, m=metric: optimal.search(p, loss=m), 3)
+        note(f"adult million {metric}", seconds)
         released, _ = found.recoded(grown)
         assert all(one.holds for one in check(released, problem.models))
         whole, other = seconds + reading, (theirs + 1.4) / YARD * yard
         levels = " ".join(map(str, found.vector.values()))
         yield f"| {metric} | {levels} | {seconds:.2f} | {whole:.2f} | {other:.2f} | {whole / other:.2f} (limit 0.5) |"
+
+
+def whole(data: Path | None, yard: float, *, rows: int = 1_000_000) -> Lines:
+    """The whole command on the invented census: from CSV to a checked release."""
+    with tempfile.TemporaryDirectory() as folder:
+        census(rows).write(Path(folder, "census.csv"))
+        Path(folder, "census.toml").write_text(CENSUS)
+        yield "Seconds of the processor, on all cores together, and multiples of the yardstick."
+        yield ""
+        yield "| rows | search | CPU s | yardsticks |"
+        yield "|---|---|---|---|"
+        for name in ("local", "mondrian", "onedim"):
+            line = [sys.executable, "-m", "treeanon", "anonymize", "census.csv", "-s", "census.toml", "-k", "5"]
+            line += ["-a", name, "-o", "out.csv", "--force", "-q"]
+            seconds, _ = warm(lambda line=line: subprocess.run(line, check=True, cwd=folder), 1 if rows > 1e5 else 3)
+            note(f"{rows:,} rows {name}", seconds)
+            yield f"| {rows:,} | {name} | {seconds:.2f} | {seconds / yard:.1f} |"
 
 
 def local_recoding(data: Path, yard: float) -> Lines:
@@ -203,6 +227,7 @@ def local_recoding(data: Path, yard: float) -> Lines:
         released, _ = found.recoded(table)
         assert len(released) == len(table)
         assert all(one.holds for one in check(released, problem.models))
+        note(f"adult local d={d} k={k}", seconds)
         scaled = float(ms) / YARD * yard
         losses = f"{gcp(released, form='set'):.6f} | {theirs} | {gcp(released):.6f}"
         yield f"| {d} | {k} | {losses} | {1000 * seconds:.0f} | {scaled:.0f} | {1000 * seconds / scaled:.2f} |"
@@ -290,23 +315,29 @@ PARTS = {
     "command": command,
     "million": million,
     "local": local_recoding,
+    "whole": whole,
 }
 
 
 def main() -> None:
     """Measures, prints the tables, and writes them where asked to."""
     parser = argparse.ArgumentParser(description="Time searches of tables against ARX on Adult.")
-    parser.add_argument("--data", type=Path, required=True, help="folder of adult/ and its README.md")
+    parser.add_argument("--data", type=Path, help="folder of adult/ and its README.md")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows of the whole command")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, comma-separated")
     parser.add_argument("--results", type=Path, help="the file whose tables are to be replaced")
     options = parser.parse_args()
+    if options.data is None and options.only != "whole":
+        parser.error("all parts but whole need --data")
+    parts = PARTS | ({"whole": partial(whole, rows=100_000)} if options.quick else {})
     for name in options.only.split(","):
         yard = yardstick()
+        given = (" --quick" if options.quick else "") if name == "whole" else " --data DATA"
         lines = [
-            f"`python tests/bench/flat.py --data DATA --only {name}` ({os.cpu_count()} cores;"
+            f"`python tests/bench/flat.py{given} --only {name}` ({os.cpu_count()} cores; CPU seconds,"
             f" yardstick {yard:.3f} s here, {YARD} s there)",
             "",
-            *PARTS[name](options.data, yard),
+            *parts[name](options.data, yard),
         ]
         put(lines, f"flat:{name}", options.results)
 

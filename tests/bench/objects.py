@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from results import note
+
 import treeanon as ta
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,6 +51,7 @@ def main() -> None:
         for objects in ("merged", "whole"):
             forest = ta.read(SAMPLE, schema_of(objects))
             release, seconds = best(partial(ta.anonymize, forest, k=k, m=m, n=n, l=1, seed=1), 1)
+            note(f"objects {k},{m},{n} {objects}", seconds)
             loss = release.loss
             least = min((of.whole for of in loss.objects.values()), default=None)
             whole = "" if least is None else f"{least:.1%}"

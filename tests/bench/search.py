@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from results import note
+
 CASES: dict[str, tuple[str, int, dict[str, int]]] = {
     "tpch-1000": ("tpch", 1_000, {"k": 5, "m": 2, "n": 1}),
     "tpch-10000": ("tpch", 10_000, {"k": 5, "m": 2, "n": 1}),
@@ -129,6 +131,7 @@ def main() -> None:
             found = [run(str(Path(folder).resolve()), case, given.effort) for _ in range(given.repeat)]
             best = min(found, key=lambda one: one["cpu"])
             first = first or best["cpu"]
+            note(f"search {case} {label}", best["cpu"])
             print(
                 f"| {case} | {label} | {best['cpu']:.2f} | {best['cpu'] / first:.2f} | {best['wall']:.2f} |"
                 f" {best['walks']:.0f} | {best['cost']:.6f} |",

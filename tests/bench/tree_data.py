@@ -122,21 +122,40 @@ def zipf(rng: np.random.Generator, values: int, draws: int, exponent: float = 1.
     return rng.permutation(values)[rng.choice(values, draws, p=weight / weight.sum())]
 
 
-def codes(values: int, records: int = 100_000, seed: int = 1) -> ta.Forest:
-    """Persons with 1 to 3 visits and 2 to 6 diagnosis codes among them, out of `values` with a long tail."""
+def codes(
+    values: int,
+    records: int = 100_000,
+    seed: int = 1,
+    *,
+    visits: tuple[int, int] = (1, 3),
+    diagnoses: tuple[int, int] = (2, 6),
+    answers: int = 0,
+) -> ta.Forest:
+    """Persons with 1 to 3 visits and 2 to 6 diagnosis codes among them, out of `values` with a long tail.
+
+    `answers` more classes have five values each; a person has a value of ten of them.
+    """
     rng = np.random.default_rng(seed)
     under = {"sex": "/", "age": "/", "ward": "/", "diagnosis": "ward"}
     sizes = {"sex": (2, 2), "age": (90, 5), "ward": (24, 6), "diagnosis": (values, 10)}
+    asked = [f"answer {at}" for at in range(answers)]
+    under |= dict.fromkeys(asked, "/")
+    sizes |= dict.fromkeys(asked, (5, 5))
     out = Growing(under, {name: grown(*size, name) for name, size in sizes.items()})
     everybody = np.arange(records)
     out.add("sex", everybody, None, rng.integers(0, 2, records))
     out.add("age", everybody, None, rng.integers(0, 90, records))
-    owner = some(rng, everybody, 1, 3)
+    for at in range(min(answers, 10)):
+        which = at + 10 * rng.integers(0, -(-(answers - at) // 10), records)
+        for each in np.unique(which).tolist():
+            held = np.flatnonzero(which == each)
+            out.add(asked[each], held, None, rng.integers(0, 5, len(held)))
+    owner = some(rng, everybody, *visits)
     visit = out.add("ward", owner, None, zipf(rng, 24, len(owner)))
-    coded = some(rng, everybody, 2, 6)
+    coded = some(rng, everybody, *diagnoses)
     first = np.searchsorted(owner, everybody)
-    visits = np.bincount(owner, minlength=records)
-    chosen = first[coded] + (rng.random(len(coded)) * visits[coded]).astype(np.int64)
+    many = np.bincount(owner, minlength=records)
+    chosen = first[coded] + (rng.random(len(coded)) * many[coded]).astype(np.int64)
     out.add("diagnosis", coded, visit[chosen], zipf(rng, values, len(coded)))
     return out.forest(records)
 

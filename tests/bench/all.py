@@ -1,0 +1,134 @@
+"""Runs the benches, and says what has become slower since a stored run.
+
+    python tests/bench/all.py --quick|--full [--data DATA] [--reference REF_GCS] [--results RESULTS.md] [--store]
+
+Each bench says what it took by `results.note`, in seconds of the processor. They are divided by those of a yardstick
+that is measured beside each bench, so that runs on other machines, or on a busy one, can be compared: what takes more
+than 15 % longer by that ratio than in the stored run (`stored.json`) is run once more, and then printed; the exit code
+is 1. With --results the tables of a full run replace those in that file; with --store its ratios the stored ones.
+
+DATA holds what the benches' own pages say: `adult/` and its README.md, `tpch_N.trees.jsonl`. Benches of data that is
+not there are left out, and named. Others run as they are, by their own commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from results import NOTES, yardstick
+
+HERE = Path(__file__).resolve().parent
+STORED = HERE / "stored.json"
+SLOWER = 1.15
+SHORT = 0.05
+"""Seconds; what takes less is told, but not called slower: the clock and the cache decide it."""
+
+Ratios = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A command of one bench; `tables` says that it writes its tables into RESULTS.md, `needs` what DATA must hold."""
+
+    name: str
+    command: tuple[str, ...]
+    tables: bool = True
+    needs: str = ""
+
+
+def benches(asked: argparse.Namespace) -> Iterator[Bench]:
+    """The benches of a quick or a full run."""
+    data = ("--data", str(asked.data)) if asked.data else ()
+    quick = ("--quick", "--repeat", "1") if asked.quick else ()
+    yield Bench("rows", ("flat.py", *quick[:1], "--only", "whole"))
+    adult = "lattice,models,command" if asked.quick else "lattice,models,command,million,local"
+    yield Bench("adult", ("flat.py", *data, "--only", adult), needs="adult/adult.csv")
+    yield Bench("growth", ("trees.py", *quick, "--only", "growth,clinical"))
+    cases = ("--only", "tpch-1000", "tpch-10000", "flat-40000") if asked.quick else ()
+    yield Bench("search", ("search.py", f"now={HERE.parent.parent}", *cases), tables=False)
+    yield Bench("objects", ("objects.py",), tables=False)
+    if not asked.quick and asked.reference:
+        reference = ("--reference", str(asked.reference))
+        yield Bench("trees", ("trees.py", *data, *reference, "--only", "speed,quality,command"), needs="tpch_*.jsonl")
+
+
+def run(bench: Bench, results: Path | None) -> Ratios:
+    """What a bench has noted, each the least of its times, as multiples of the yardstick."""
+    before = yardstick()
+    command = [sys.executable, str(HERE / bench.command[0]), *bench.command[1:]]
+    command += ["--results", str(results)] if results and bench.tables else []
+    with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as file:
+        subprocess.run(command, check=True, env={**os.environ, NOTES: file.name})
+        noted = [json.loads(line) for line in file]
+    yard = min(before, yardstick())
+    least: Ratios = {}
+    for each in noted:
+        least[each["name"]] = min(each["seconds"] / yard, least.get(each["name"], float("inf")))
+    return least
+
+
+def slower(found: Ratios, stored: Ratios) -> dict[str, float]:
+    """By what factor each has become slower, of those by more than 15 %, the worst first."""
+    # The yardstick is about a tenth of a second.
+    factors = {name: found[name] / stored[name] for name in found.keys() & stored.keys() if found[name] > 10 * SHORT}
+    return {name: by for name, by in sorted(factors.items(), key=lambda one: -one[1]) if by > SLOWER}
+
+
+def compared(found: Ratios, stored: Ratios, worse: dict[str, float]) -> list[str]:
+    """What a run is beside the stored one."""
+    lines = ["| what | yardsticks | stored | ratio |", "|---|---|---|---|"]
+    for name, own in sorted(found.items()):
+        old = stored.get(name)
+        beside = f"{old:.2f} | {own / old:.2f}{' SLOWER' if name in worse else ''}" if old else "new | "
+        lines.append(f"| {name} | {own:.2f} | {beside} |")
+    gone = sorted(stored.keys() - found.keys())
+    lines += ["", f"Not run this time: {', '.join(gone)}."] if gone else []
+    told = ", ".join(f"{name} ({by:.2f} times)" for name, by in worse.items())
+    return [*lines, "", f"Slower by more than 15 %: {told or 'nothing'}."]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs what is asked for; 1 if anything has become slower."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    size = parser.add_mutually_exclusive_group(required=True)
+    size.add_argument("--quick", action="store_true", help="some minutes: small sizes, to compare")
+    size.add_argument("--full", action="store_true", help="hours: the sizes of RESULTS.md")
+    parser.add_argument("--data", type=Path, help="folder of adult/ with its README.md, and of TPC-H's trees files")
+    parser.add_argument("--reference", type=Path, help="the reference program (see trees.py)")
+    parser.add_argument("--only", help="names of benches, with commas between")
+    parser.add_argument("--results", type=Path, help="the file whose tables a full run replaces")
+    parser.add_argument("--store", action="store_true", help="make this run the stored one")
+    asked = parser.parse_args(arguments)
+    if asked.results and asked.quick:
+        parser.error("tables are replaced by a full run: leave --results out, or ask for --full")
+    kind = "quick" if asked.quick else "full"
+    kept: dict[str, Ratios] = json.loads(STORED.read_text()) if STORED.exists() else {}
+    stored, found = kept.get(kind, {}), {}
+    for bench in benches(asked):
+        if asked.only and bench.name not in asked.only.split(","):
+            continue
+        if bench.needs and not (asked.data and any(asked.data.glob(bench.needs))):
+            print(f"left out: {bench.name}, which needs --data with {bench.needs}\n", flush=True)
+            continue
+        own = run(bench, asked.results)
+        if slower(own, stored):
+            again = run(bench, None)
+            own = {name: min(ratio, again.get(name, ratio)) for name, ratio in own.items()}
+        found |= own
+    worse = slower(found, stored)
+    print("\n".join(["", *compared(found, stored, worse)]))
+    if asked.store:
+        STORED.write_text(json.dumps(kept | {kind: stored | found}, indent=1, sort_keys=True) + "\n")
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
