@@ -12,7 +12,7 @@ import sys
 import time
 import zipfile
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -40,7 +40,11 @@ def rarely(name: str) -> Any:
     return pytest.param(name, marks=pytest.mark.slow)
 
 
-FEW = a_forest(100)
+@cache
+def few() -> Forest:
+    return a_forest(100)
+
+
 WHOLE = a_schema("json", ".", ("age", "age"))
 
 
@@ -49,7 +53,7 @@ def wrong(target: str | Path, words: str, error: type[TreeanonError] = FileError
     folder = Path(target).parent
     before = sorted(folder.rglob("*")) if folder.is_dir() else []
     with pytest.raises(error) as caught:
-        ta.write(FEW, target, **options)
+        ta.write(few(), target, **options)
     assert words in str(caught.value) and WORD not in str(caught.value)
     assert (sorted(folder.rglob("*")) if folder.is_dir() else []) == before
 
@@ -60,12 +64,12 @@ def test_existing_file(name: str, tmp_path: Path) -> None:
     path.chmod(0o640)
     wrong(path, "exists already; use --force")
     assert path.read_text() == "old"
-    ta.write(FEW, path, force=True)
+    ta.write(few(), path, force=True)
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert [p.name for p in tmp_path.iterdir()] == [name]
     form = "ndjson" if name == "o.zip" else name.split(".")[1]
     schema = NDJSON.for_format("trees" if form == "trees" else form)
-    assert sorted(map(str, trees(path, schema))) == sorted(map(str, FEW.records()))
+    assert sorted(map(str, trees(path, schema))) == sorted(map(str, few().records()))
 
 
 def test_targets_that_cannot_be(tmp_path: Path) -> None:
@@ -101,7 +105,7 @@ def test_symlinks(force: bool, tmp_path: Path) -> None:
     link.symlink_to("deep/o.ndjson")
     if force:
         put(tmp_path / "deep" / "o.ndjson", "old")
-    ta.write(FEW, link, force=force)
+    ta.write(few(), link, force=force)
     assert link.is_symlink() and len(trees(tmp_path / "deep" / "o.ndjson", NDJSON)) == 100
     wrong(link, "exists already")
     assert [p.name for p in (tmp_path / "deep").iterdir()] == ["o.ndjson"]
@@ -109,28 +113,28 @@ def test_symlinks(force: bool, tmp_path: Path) -> None:
 
 def test_packed_output_tells_nothing_of_its_origin(tmp_path: Path) -> None:
     for name in ("secret-name.ndjson.gz", "other.ndjson.gz"):
-        ta.write(FEW, tmp_path / name, seed=1)
+        ta.write(few(), tmp_path / name, seed=1)
     data = (tmp_path / "other.ndjson.gz").read_bytes()
     assert data == (tmp_path / "secret-name.ndjson.gz").read_bytes()
     assert data[3] == 0 and data[4:8] == b"\0" * 4  # no flags (no name), no time
-    ta.write(FEW, tmp_path / "o.ndjson.zst", seed=1)
+    ta.write(few(), tmp_path / "o.ndjson.zst", seed=1)
     unpacked = zstandard.ZstdDecompressor().decompressobj().decompress((tmp_path / "o.ndjson.zst").read_bytes())
     assert unpacked == gzip.decompress(data)
-    ta.write(FEW, tmp_path / "o.zip", seed=1)
+    ta.write(few(), tmp_path / "o.zip", seed=1)
     with zipfile.ZipFile(tmp_path / "o.zip") as archive:
         assert archive.testzip() is None
         assert [m.date_time for m in archive.infolist()] == [(1980, 1, 1, 0, 0, 0)]
 
 
 def test_endings_in_capitals(tmp_path: Path) -> None:
-    ta.write(FEW, tmp_path / "O.NDJSON.GZ")
+    ta.write(few(), tmp_path / "O.NDJSON.GZ")
     assert (tmp_path / "O.NDJSON.GZ").read_bytes()[:2] == b"\x1f\x8b"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_order(name: str, tmp_path: Path) -> None:
     def written(seed: int | None) -> bytes:
-        ta.write(FEW, tmp_path / name, force=True, seed=seed)
+        ta.write(few(), tmp_path / name, force=True, seed=seed)
         return (tmp_path / name).read_bytes()
 
     assert written(3) == written(3) != written(4)
@@ -168,14 +172,14 @@ def test_folders(target: str, tmp_path: Path) -> None:
 
 def test_an_empty_folder_is_taken(tmp_path: Path) -> None:
     (tmp_path / "o").mkdir()
-    ta.write(FEW, tmp_path / "o")
+    ta.write(few(), tmp_path / "o")
     assert [p.name for p in (tmp_path / "o").iterdir()] == ["part-00001.ndjson"]
     with pytest.raises(UsageError, match="cannot go to standard output"):
         ta.write(Forest.from_records(WHOLE, [[["age", "1", []]], []]), "-")
 
 
 def test_a_failing_rename_brings_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ta.write(FEW, tmp_path / "o")
+    ta.write(few(), tmp_path / "o")
     before = (tmp_path / "o" / "part-00001.ndjson").read_bytes()
     assert _write_with_failing_rename(tmp_path / "o", monkeypatch, OSError(5, "broken")) is FileError
     assert (tmp_path / "o" / "part-00001.ndjson").read_bytes() == before
@@ -185,7 +189,7 @@ def test_a_failing_rename_brings_the_old_folder_back(tmp_path: Path, monkeypatch
 def test_a_signal_between_the_renames_brings_the_old_folder_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ta.write(FEW, tmp_path / "o")
+    ta.write(few(), tmp_path / "o")
     assert _write_with_failing_rename(tmp_path / "o", monkeypatch, SystemExit(143)) is SystemExit
     assert [p.name for p in tmp_path.iterdir()] == ["o"]
 
@@ -204,7 +208,7 @@ def _write_with_failing_rename(target: Path, monkeypatch: pytest.MonkeyPatch, pr
     monkeypatch.setattr(Path, "rename", failing)
     monkeypatch.setattr("treeanon.io.exchange._renameat2", lambda: None)
     with pytest.raises((TreeanonError, SystemExit)) as caught:
-        ta.write(FEW, target, force=True)
+        ta.write(few(), target, force=True)
     monkeypatch.undo()
     return caught.type
 
@@ -237,11 +241,11 @@ def test_what_is_not_checked_only_this_user_can_read(
         assert Path(path).is_relative_to("/proc") or Path(path).parent.parent == tmp_path
         looked.append(path)
 
-    ta.io.write(FEW, f"{tmp_path}/{target}", check=check)
+    ta.io.write(few(), f"{tmp_path}/{target}", check=check)
     (made,) = tmp_path.iterdir()
     assert looked and stat.S_IMODE(made.stat().st_mode) == (0o755 if made.is_dir() else 0o644)
     made.chmod(0o750)
-    ta.write(FEW, f"{tmp_path}/{target}", force=True)
+    ta.write(few(), f"{tmp_path}/{target}", force=True)
     assert stat.S_IMODE(made.stat().st_mode) == 0o750
 
 
@@ -264,8 +268,8 @@ def test_without_files_without_names(tmpfile: bool, tmp_path: Path, monkeypatch:
     if not tmpfile:
         monkeypatch.delattr(os, "O_TMPFILE")
     put(tmp_path / "o.ndjson", "old")
-    ta.write(FEW, tmp_path / "o.ndjson", force=True)
-    ta.write(FEW, tmp_path / "p.ndjson")
+    ta.write(few(), tmp_path / "o.ndjson", force=True)
+    ta.write(few(), tmp_path / "p.ndjson")
     wrong(tmp_path / "p.ndjson", "exists already")
     bad = Forest.from_records(NDJSON, [[["age", "\x01", []]]])
     with pytest.raises(DataError):

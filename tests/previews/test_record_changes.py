@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 from types import SimpleNamespace
 from typing import Any
@@ -65,17 +66,19 @@ def told(change: RecordChange) -> dict[str, tuple[Any, ...]]:
     return out
 
 
-FOREST = ta.Forest.from_records(
-    SCHEMA,
-    [
-        [["sex", "f", []], ["ward", "w1", [["ill", "flu", [["drug", "tea", []]]], ["ill", "gout", []]]]],
-        [["ward", "w1", [["ill", "flu", []]]], ["ward", "w2", [["ill", "acne", [["drug", "soap", []]]]]]],
-    ],
-)
+@cache
+def couple() -> ta.Forest:
+    return ta.Forest.from_records(
+        SCHEMA,
+        [
+            [["sex", "f", []], ["ward", "w1", [["ill", "flu", [["drug", "tea", []]]], ["ill", "gout", []]]]],
+            [["ward", "w1", [["ill", "flu", []]]], ["ward", "w2", [["ill", "acne", [["drug", "soap", []]]]]]],
+        ],
+    )
 
 
 def test_a_node_that_moves_and_one_that_it_leaves_behind():
-    change = record_change(FOREST, of(solution(pairs=[(("ward", "w1"), ("ill", "flu"))]), FOREST), 0)
+    change = record_change(couple(), of(solution(pairs=[(("ward", "w1"), ("ill", "flu"))]), couple()), 0)
     assert told(change) == {
         "f": ("f", set(), None),
         "w1": ("w1", set(), None),
@@ -87,7 +90,7 @@ def test_a_node_that_moves_and_one_that_it_leaves_behind():
 
 
 def test_what_becomes_one_is_merged_and_what_is_withheld_is_dropped():
-    change = record_change(FOREST, of(solution({"ward": ["*"], "ill": ["*"]}, withheld=["drug"]), FOREST), 1)
+    change = record_change(couple(), of(solution({"ward": ["*"], "ill": ["*"]}, withheld=["drug"]), couple()), 1)
     assert told(change) == {
         "w1": ("*", {"generalized", "merged"}, None),
         "w2": ("*", {"generalized", "merged"}, None),
@@ -99,23 +102,23 @@ def test_what_becomes_one_is_merged_and_what_is_withheld_is_dropped():
 
 
 def test_what_hung_under_a_withheld_node_has_not_moved():
-    change = record_change(FOREST, of(solution(withheld=["ill"]), FOREST), 0)
+    change = record_change(couple(), of(solution(withheld=["ill"]), couple()), 0)
     assert told(change)["tea"] == ("tea", set(), None)
 
 
 def test_a_record_left_out_and_records_that_are_not_there():
-    release = of(solution(), FOREST, kept=[1])
-    change = record_change(FOREST, release, 0)
+    release = of(solution(), couple(), kept=[1])
+    change = record_change(couple(), release, 0)
     assert change.after is None and change.change == 1
     assert {fate.changes for fate in change.fates} == {frozenset({"dropped"})}
-    assert record_change(FOREST, release, 1).change == 0
+    assert record_change(couple(), release, 1).change == 0
     for number in (-1, 2):
         with pytest.raises(UsageError):
-            record_change(FOREST, release, number)
+            record_change(couple(), release, number)
 
 
 def test_the_cut_above_all_classes_leaves_one_node_of_which_nothing_has_moved():
-    change = record_change(FOREST, of(solution({STAR: (STAR,)}), FOREST), 0)
+    change = record_change(couple(), of(solution({STAR: (STAR,)}), couple()), 0)
     assert {fate.changes for fate in change.fates} == {frozenset({"generalized", "merged"})} and change.change == 1
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
-from tests.previews.test_record_changes import FOREST, SCHEMA, of, solution, world
+from tests.previews.test_record_changes import SCHEMA, couple, of, solution, world
 from tests.support.paths import ROOT
 from treeanon.previews.changes import record_change
 from treeanon.previews.model import Node, NodeChange, RecordChange, RowChange
@@ -33,7 +33,7 @@ def lines_of(change: RecordChange | RowChange, width: int = 80) -> list[str]:
 
 
 def test_a_move_is_told_on_both_sides():
-    change = record_change(FOREST, of(solution(pairs=[(("ward", "w1"), ("ill", "flu"))]), FOREST), 0)
+    change = record_change(couple(), of(solution(pairs=[(("ward", "w1"), ("ill", "flu"))]), couple()), 0)
     assert lines_of(change) == [
         "sex: f                                    sex: f",
         "ward: w1                                  ward: w1",
@@ -46,7 +46,7 @@ def test_a_move_is_told_on_both_sides():
 
 
 def test_what_is_one_with_others_and_what_is_gone_is_told_beside_it():
-    change = record_change(FOREST, of(solution({"ward": ["*"], "ill": ["*"]}, withheld=["drug"]), FOREST), 1)
+    change = record_change(couple(), of(solution({"ward": ["*"], "ill": ["*"]}, withheld=["drug"]), couple()), 1)
     assert lines_of(change) == [
         "ward: w1                               ~= ward: *",
         "  ill: flu                             ~=   ill: *",
@@ -57,7 +57,7 @@ def test_what_is_one_with_others_and_what_is_gone_is_told_beside_it():
 
 
 def test_a_narrow_terminal_has_one_below_the_other():
-    change = record_change(FOREST, of(solution({"ward": ["*"]}, withheld=["drug"]), FOREST), 1)
+    change = record_change(couple(), of(solution({"ward": ["*"]}, withheld=["drug"]), couple()), 1)
     assert lines_of(change, 30) == [
         "~=  ward: w1",
         "    -> ward: *",
@@ -173,7 +173,7 @@ def test_hostile_values_that_move_are_texts_too():
 
 
 def test_colors_add_nothing_but_colors():
-    found = ta.preview(FOREST, k=2, records=1)
+    found = ta.preview(couple(), k=2, records=1)
     bare, colored = preview_text(found), preview_text(found, color=True)
     codes = [f"\x1b[{code}m" for code in (0, 1, 2, 31, 33, 34, 36)]
     stripped = colored
