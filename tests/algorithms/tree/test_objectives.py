@@ -83,7 +83,7 @@ def test_mining_is_below_all_other_searches(k: int, m: int, n: int) -> None:
 
 
 def test_mining_of_whole_objects_and_persons_left_out() -> None:
-    forest = ta.read("samples/patients.xml", "schemas/hospital-xml.toml")[:60]
+    forest = ta.read("samples/patients.xml", "schemas/hospital-xml.toml")[:30]
     found = ta.anonymize(
         forest, k=3, max_suppressed=3, effort=0.1, parameters={"objective": "mining"}, algorithm="maximal"
     )
