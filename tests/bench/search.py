@@ -5,7 +5,7 @@ Each search runs in a process of its own, once to warm up on a few records and o
     python tests/bench/search.py before=/path/to/old after=. [--only tpch-10000 …] [--repeat 1]
 
 `tpch-N` are N invented persons in the shape of TPC-H's, with raw prices; `flat-N` are the same with no hierarchy above
-the prices ("data without structure"), `groups-N` with groups of five.
+the prices ("data without structure"), `groups-N` with groups of five; of `whole-N` the objects stay whole.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ CASES: dict[str, tuple[str, int, dict[str, int]]] = {
     "tpch-10000-k20": ("tpch", 10_000, {"k": 20, "m": 3, "n": 2}),
     "tpch-100000-k20": ("tpch", 100_000, {"k": 20, "m": 3, "n": 2}),
     "tpch-1000000-k20": ("tpch", 1_000_000, {"k": 20, "m": 3, "n": 2}),
+    "whole-10000": ("whole", 10_000, {"k": 5, "m": 2, "n": 1}),
     "flat-40000": ("flat", 40_000, {"k": 5, "m": 2, "n": 1}),
     "groups-40000": ("groups", 40_000, {"k": 5, "m": 2, "n": 1}),
 }
 _HIERARCHIES = {"tpch": "{ intervals = [10000, 50000, 100000], min = 0, max = 800000 }", "flat": "{ flat = true }"}
-_HIERARCHIES["groups"] = "{ groups = 5 }"
+_HIERARCHIES |= {"groups": "{ groups = 5 }", "whole": _HIERARCHIES["tpch"]}
 
 
 def forest_of(kind: str, records: int) -> Any:
@@ -55,7 +56,8 @@ def forest_of(kind: str, records: int) -> Any:
         "brand": "hierarchy = { prefix = [7] }",
         "quantity": 'type = "integer"\nhierarchy = { intervals = [5, 10, 50], min = 0, max = 50 }',
     }
-    text = _HEAD + "".join(
+    head = _HEAD.replace('"merged"', '"whole"') if kind == "whole" else _HEAD
+    text = head + "".join(
         f'[[class]]\nname = "{name}"\npath = "{path}"\n{more.get(name, "hierarchy = { flat = true }")}\n'
         for name, path in names.items()
     )
