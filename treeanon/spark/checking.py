@@ -20,7 +20,7 @@ from treeanon.spark.counting import SUMS, Fingerprints, Forests, sums_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.verifier.parts import Counts, PartCheck, total_of
 from treeanon.verifier.signed import ALL, signed_totals
-from treeanon.verifier.traces import with_traces
+from treeanon.verifier.traces import pairs_in, with_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,16 +36,25 @@ _PRINT = -1
 
 @dataclass(frozen=True)
 class WrittenSets:
-    """The least persons of a set in written trees, the sets, those of fewer than k persons, and the records."""
+    """The least persons of a set in written trees, the sets, those of fewer than k persons, and the records.
+
+    `traced` says that some node is out of place, so that traces have to be counted.
+    """
 
     least: int | None
     sets: int
     rare: int
     prints: Fingerprints
+    traced: bool
 
 
-def check_written_trees(frame: DataFrame, forests: Forests, check: PartCheck, k: int, ended: Longs) -> WrittenSets:
-    """Return what is counted of the trees of all partitions; traces of `ended` pairs of labels count as relations."""
+def check_written_trees(
+    frame: DataFrame, forests: Forests, check: PartCheck, k: int, ended: Longs | None
+) -> WrittenSets:
+    """Return what is counted of the trees of all partitions; traces of `ended` pairs of labels count as relations.
+
+    With None no trace is counted, and it is said whether there are any.
+    """
     shared = frame.sparkSession.sparkContext.broadcast((check, ended))
     sets = map_batches(frame, partial(_sets, forests=forests, shared=shared), _SETS)
     if check.lackings is not None:
@@ -61,12 +70,13 @@ def _written(totals: DataFrame) -> WrittenSets:
     found = totals.toArrow()
     what, least, sets_of, rare = (column.to_numpy() for column in found.columns)
     is_total = what == _SETS_SEEN
-    sums = np.array([least[what == place].sum() for place in range(SUMS)], np.int64)
+    sums = np.array([least[what == place].sum() for place in range(SUMS + 1)], np.int64)
     return WrittenSets(
         int(least[is_total].min()) if is_total.any() else None,
         int(sets_of[is_total].sum()),
         int(rare[is_total].sum()),
-        Fingerprints.of_sums(sums),
+        Fingerprints.of_sums(sums[:SUMS]),
+        bool(sums[SUMS]),
     )
 
 
@@ -145,12 +155,14 @@ def _valued(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.Reco
 def _sets(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield the sets of a partition's records with the persons that hold them, and the sums of fingerprints."""
     check, ended = shared.value
-    sums = np.zeros(SUMS, np.int64)
+    sums = np.zeros(SUMS + 1, np.int64)
 
     def read() -> Iterator[Forest]:
         for forest in forests(batches):
-            sums[:] += sums_of(forest)
-            yield with_traces(forest, ended)
+            sums[:SUMS] += sums_of(forest)
+            if ended is None:
+                sums[SUMS] += len(pairs_in(forest, True))
+            yield forest if ended is None else with_traces(forest, ended)
 
     for first, second, persons in check.sets_of(read()):
         for i in range(0, len(first), 1 << 16):
@@ -159,7 +171,7 @@ def _sets(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.Record
     if check.lackings is not None:
         # All persons, from whom those who lack something are taken.
         yield batch_of(_SETS, [0], [0], sums[:1])
-    yield batch_of(_SETS, np.full(SUMS, _PRINT), np.arange(SUMS), sums)
+    yield batch_of(_SETS, np.full(SUMS + 1, _PRINT), np.arange(SUMS + 1), sums)
 
 
 def _totals(batches: Batches, k: int) -> Iterator[pa.RecordBatch]:

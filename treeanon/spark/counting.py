@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from treeanon.algorithms.tree.default.traces import with_traces
+from treeanon.algorithms.tree.default.traces import label_pairs, with_traces
 from treeanon.arrays import Longs
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.forest import hash_records
@@ -28,8 +28,9 @@ from treeanon.metrics.objects import ObjectsKept, share_whole
 from treeanon.metrics.values import label_parents, loss_of_counts, released_as, rpd_of_records
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
+from treeanon.spark.session import task_partition
 from treeanon.spark.signed import judged
-from treeanon.spark.spread import Relation, Spread, SpreadCounter
+from treeanon.spark.spread import Outliers, Relation, Spread, SpreadCounter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -119,7 +120,7 @@ class Supports:
     """The least support of any set, the number of sets, the rare sets, and the supports of single labels.
 
     `rare_sets` counts all rare sets, of which `rare` holds the first in the order of their words; `prints` are the
-    fingerprints of the counted records.
+    fingerprints of the counted records. `traced` says that some node is out of place, so that traces count.
     """
 
     least: int | None
@@ -128,6 +129,7 @@ class Supports:
     rare: tuple[RareSet, ...]
     held: dict[Label, int]
     prints: Fingerprints
+    traced: bool = False
 
 
 Forests = Callable[[Batches], Iterator[Forest]]
@@ -159,8 +161,11 @@ def _pairs_of(batches: Batches, forests: Forests, keys: PairKeys, traced: bool) 
         yield batch_of(_PAIRS, np.full(len(pairs), traced), pairs)
 
 
-def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, ended: Longs) -> Supports:
-    """Return the supports of all sets over all partitions; traces of `ended` pairs of labels count as relations."""
+def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, ended: Longs | None) -> Supports:
+    """Return the supports of all sets over all partitions; traces of `ended` pairs of labels count as relations.
+
+    With None no trace is counted, and it is said whether there are any.
+    """
     from pyspark.sql import functions as f
 
     shared = frame.sparkSession.sparkContext.broadcast((spread, ended))
@@ -171,7 +176,7 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, e
     found = map_batches(summed, partial(_sieve, k=k, bits=spread.bits), _SETS).toArrow()
     first, second, persons = (found.column(name).to_numpy() for name in ("first", "second", "persons"))
     least, sets, rare_sets = (persons[first == one] for one in (LEAST, SETS, RARE))
-    sums = np.array([persons[first == PRINTS - i].sum() for i in range(SUMS)])
+    sums = np.array([persons[first == PRINTS - i].sum() for i in range(SUMS + 1)])
     rare = (first > 0) & (persons < k)
     order = np.flatnonzero(rare)[np.lexsort((second[rare], first[rare]))][:MAX_RARE]
     single = (first > 0) & (second == 0) & (first < 1 << spread.bits)
@@ -181,16 +186,46 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, e
         int(rare_sets.sum()),
         tuple(_decoded(spread, zip(first[order], second[order], persons[order], strict=True))),
         {int(spread.labels[int(a) - 1]): int(p) for a, p in zip(first[single], persons[single], strict=True)},
-        Fingerprints.of_sums(sums),
+        Fingerprints.of_sums(sums[:SUMS]),
+        bool(sums[SUMS]),
     )
+
+
+_HOLDERS = "part long, place long, number long"
+
+
+def holders_of(frame: DataFrame, forests: Forests, outliers: Outliers) -> Iterator[tuple[int, int]]:
+    """Yield persons, numbered, and the numbers of the sets that they hold."""
+    shared = frame.sparkSession.sparkContext.broadcast(outliers)
+    found = map_batches(frame, partial(_holders_of, forests=forests, shared=shared), _HOLDERS).toArrow()
+    part, place, number = (column.to_numpy() for column in found.columns)
+    _, person = np.unique(np.stack([part, place]), axis=1, return_inverse=True)
+    order = np.lexsort((number, place, part))
+    yield from zip(person.ravel()[order].tolist(), number[order].tolist(), strict=True)
+
+
+def _holders_of(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
+    before, part = 0, task_partition()
+    for forest in forests(batches):
+        record, number = shared.value.holdings(forest)
+        yield batch_of(_HOLDERS, np.full(len(record), part), before + record, number)
+        before += len(forest)
 
 
 def _signed_supports(summed: DataFrame, spread: Spread, k: int) -> Supports:
     """Return the supports of all sets, those with something that is known to be lacking among them."""
     found = judged(summed, spread, k, 1, MAX_RARE)
     rare = tuple(RareSet(one.labels, one.relations, one.persons, one.lacks) for one in found.rare)
-    sums = np.array([found.sums.get(PRINTS - i, 0) for i in range(SUMS)])
-    return Supports(found.least, found.sets, found.rare_sets, rare, dict(found.held), Fingerprints.of_sums(sums))
+    sums = np.array([found.sums.get(PRINTS - i, 0) for i in range(SUMS + 1)])
+    return Supports(
+        found.least,
+        found.sets,
+        found.rare_sets,
+        rare,
+        dict(found.held),
+        Fingerprints.of_sums(sums[:SUMS]),
+        bool(sums[SUMS]),
+    )
 
 
 def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[RareSet]:
@@ -201,15 +236,17 @@ def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[R
 def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield the sets that the records of a partition hold with their supports, and the parts of the fingerprints."""
     spread, ended = shared.value
-    counter, sums = SpreadCounter(spread), np.zeros(SUMS, np.int64)
+    counter, sums = SpreadCounter(spread), np.zeros(SUMS + 1, np.int64)
     for forest in forests(batches):
-        sums += sums_of(forest)
-        for table in counter.add_all(with_traces(forest, ended)):
+        sums[:SUMS] += sums_of(forest)
+        if ended is None:
+            sums[SUMS] += len(label_pairs(forest, True))
+        for table in counter.add_all(forest if ended is None else with_traces(forest, ended)):
             yield from _handed(table)
     yield from _handed(counter.taken())
     # Nothing is known of all, which sets of lacking labels are taken from.
     yield batch_of(_SETS, [0], [0], sums[:1])
-    yield batch_of(_SETS, PRINTS - np.arange(SUMS), np.zeros(SUMS, np.int64), sums)
+    yield batch_of(_SETS, PRINTS - np.arange(SUMS + 1), np.zeros(SUMS + 1, np.int64), sums)
 
 
 def _handed(table: Table) -> Iterator[pa.RecordBatch]:
@@ -243,9 +280,12 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
 
 _TALLY = "kind int, place long, times long"
 
-GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE, OBJECTS = range(10)
+GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE, OBJECTS, UNDER, VALUES = range(12)
 """Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records,
 nodes, and published records; the reverse path domain (RPD); and objects before, after and kept whole, by type.
+
+From the labels before follow, so that the driver need not know all of them, the nodes under each label that is right
+below a published one, and by class how many nodes and values there are.
 """
 
 _FINE = float(1 << 40)
@@ -257,22 +297,28 @@ class Tally:
 
     def __init__(self, table: pa.Table) -> None:
         kind, place, times = (table.column(name).to_numpy() for name in ("kind", "place", "times"))
-        self._of = {one: (place[kind == one], times[kind == one]) for one in range(OBJECTS + 1)}
+        self._of = {one: (place[kind == one], times[kind == one]) for one in range(VALUES + 1)}
 
     def of(self, kind: int, size: int) -> Longs:
         """Return all counts of a kind, by index."""
         out = np.zeros(size, np.int64)
         places, times = self._of[kind]
-        out[places] = times
+        # Partitions have parts of what follows from labels.
+        np.add.at(out, places, times)
         return out
 
 
-def tally(dataset: Dataset, recipe: Recipe) -> Tally:
-    """Return the counts from which all losses of a release follow."""
+def tally(dataset: Dataset, recipe: Recipe, least: int) -> Tally:
+    """Return the counts from which all losses of a release follow.
+
+    Labels that might be published under the present ones count only if they stand for at least `least` nodes.
+    """
     from pyspark.sql import functions as f
 
-    counted = map_batches(dataset.frame, partial(_tally, broadcast=recipe.broadcast(dataset)), _TALLY)
-    return Tally(counted.groupBy("kind", "place").agg(f.sum("times").alias("times")).toArrow())
+    broadcast = recipe.broadcast(dataset)
+    counted = map_batches(dataset.frame, partial(_tally, broadcast=broadcast), _TALLY)
+    summed = counted.groupBy("kind", "place").agg(f.sum("times").alias("times"))
+    return Tally(map_batches(summed, partial(_without_values, broadcast=broadcast, least=least), _TALLY).toArrow())
 
 
 def cost_of(numbers: Tally, dataset: Dataset, options: Mapping[str, Any]) -> float:
@@ -313,12 +359,13 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
     records, nodes_before, nodes_after, published = numbers.of(SIZES, 4).tolist()
     distance = float(numbers.of(DISTANCE, 1)[0]) / _FINE / max(published, 1)
 
-    def counts(records: int, nodes: int, different: int, kind: int) -> Counts:
-        used = classes.class_of[1:][numbers.of(kind, size)[1:] > 0]
-        by_class = np.bincount(used, minlength=len(names)).tolist()
-        return Counts(records, nodes, different, dict(list(zip(names, by_class, strict=True))[classes.types :]))
+    def counts(records: int, nodes: int, different: int, values: Longs) -> Counts:
+        by_class = list(zip(names, values.tolist(), strict=True))[classes.types :]
+        return Counts(records, nodes, different, dict(by_class))
 
-    before, after = counts(records, nodes_before, trees[0], HELD), counts(published, nodes_after, trees[1], SHOWN)
+    held = numbers.of(VALUES, 2 * len(names))[1::2]
+    shown = np.bincount(classes.class_of[1:][numbers.of(SHOWN, size)[1:] > 0], minlength=len(names))
+    before, after = counts(records, nodes_before, trees[0], held), counts(published, nodes_after, trees[1], shown)
     objects = _objects(numbers, classes)
     return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after, objects)
 
@@ -335,6 +382,52 @@ def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
     for kind, found in enumerate(sums):
         places = np.flatnonzero(found)
         yield batch_of(_TALLY, np.full(len(places), kind), places, found[places])
+
+
+def _without_values(batches: Batches, broadcast: Any, least: int) -> Iterator[pa.RecordBatch]:
+    """Yield summed counts, and in the place of those of labels before what follows from them."""
+    recipe, (_, classes) = broadcast.recipe.value, broadcast.shapes.value
+    home = None
+    inner: dict[int, int] = {}
+    values = np.zeros(2 * len(classes.names), np.int64)
+    for batch in batches:
+        kind, place, times = (column.to_numpy() for column in batch.columns)
+        held = (kind == HELD) & (place > 0)
+        yield batch_of(_TALLY, kind[kind != HELD], place[kind != HELD], times[kind != HELD])
+        place, times = place[held], times[held]
+        owner = classes.class_of[place]
+        np.add.at(values, 2 * owner, times)
+        np.add.at(values, 2 * owner + 1, 1)
+        home = right_below(recipe.mapping, label_parents(classes)) if home is None else home
+        below = home[place]
+        alone = (below == place) & (times >= least)
+        yield batch_of(_TALLY, np.full(int(alone.sum()), UNDER), place[alone], times[alone])
+        deeper = (below >= 0) & (below != place)
+        labels, back = np.unique(below[deeper], return_inverse=True)
+        for label, nodes in zip(
+            labels.tolist(), np.bincount(back, times[deeper]).astype(np.int64).tolist(), strict=True
+        ):
+            inner[label] = inner.get(label, 0) + nodes
+    yield batch_of(_TALLY, np.full(len(inner), UNDER), list(inner), list(inner.values()))
+    yield batch_of(_TALLY, np.full(len(values), VALUES), np.arange(len(values)), values)
+
+
+def right_below(mapping: np.ndarray, above: np.ndarray) -> np.ndarray:
+    """Return for every label the one over it, or itself, that is right below the label it is published as; -1 if none.
+
+    >>> right_below(np.array([0, 1, 1, 1, 4]), np.array([-1, 0, 1, 2, 1])).tolist()
+    [-1, -1, 2, 2, -1]
+    """
+    found = np.arange(len(mapping))
+    found[(mapping == found) | (mapping <= 0)] = -1
+    going = np.flatnonzero(found >= 0)
+    while len(going):
+        up = above[found[going]]
+        going, up = going[up != mapping[going]], up[up != mapping[going]]
+        # What is not published as a label above it (of withheld classes) has none.
+        found[going] = np.where(up > 0, up, -1)
+        going = going[up > 0]
+    return found
 
 
 def _numbers(before: Forest, after: Forest, kept: Longs | None, above: np.ndarray) -> Iterator[np.ndarray]:

@@ -50,7 +50,7 @@ class Slots:
 
 
 def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, weights: Any) -> list[int]:
-    """Return labels to publish besides the present ones, if that gains anything; `held` counts nodes by label."""
+    """Return labels to publish besides the present ones, if that gains anything; `held` counts nodes by candidate."""
     slots = _slots(dataset, recipe, guarantee, held, weights)
     if slots is None:
         return []
@@ -75,13 +75,12 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     above, loss = label_parents(classes), label_losses(classes)
     weight = np.concatenate([[1.0], class_weights(classes, weights)[classes.class_of[1:]]])
     end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])
-    before = np.concatenate([[0], np.cumsum(held)])
     is_shown = np.zeros(len(classes), bool)
     is_shown[shown] = True
     candidates = np.flatnonzero(mine & ~is_shown & (above > 0))
     candidates = candidates[is_shown[above[candidates]]]
     # The support of a label is at most the number of nodes under it.
-    times = before[end[candidates]] - before[candidates]
+    times = held[candidates]
     gain = times * (loss[above[candidates]] - loss[candidates]) * weight[candidates]
     worth = (times >= guarantee.k) & (gain > 0)
     order = np.lexsort((candidates[worth], -gain[worth]))[:MAX_FINER]

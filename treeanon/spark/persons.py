@@ -11,7 +11,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,8 +29,8 @@ from treeanon.schema import Schema
 from treeanon.schema.persons import KEY_CLASS, by_row
 from treeanon.spark.lines import Lines
 from treeanon.spark.reading import LINE_NUMBER, PartitionReport, are_rows, blocks_of_batch, read_texts, refuse_broken
-from treeanon.spark.records import Batches, batch_of, map_batches, unpersist
-from treeanon.spark.session import spark_failures
+from treeanon.spark.records import Batches, batch_of, forests_of, map_batches, unpersist
+from treeanon.spark.session import spark_failures, task_partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -141,9 +141,9 @@ def written_schema(schema: Schema) -> Schema:
     return schema if schema.input.person is None else by_row(schema, "integer")
 
 
-def numbers_of(frame: DataFrame) -> dict[tuple[int, int], int]:
+def numbers_of(frame: DataFrame, shapes: Any) -> dict[tuple[int, int], int]:
     """Return where the numbers of the persons of each block begin, by partition and block."""
-    found = map_batches(frame, _sizes, "part long, block long, persons long").toArrow()
+    found = map_batches(frame, partial(_sizes, shapes=shapes), "part long, block long, persons long").toArrow()
     part, block, persons = (column.to_numpy() for column in found.columns)
     order = np.lexsort((block, part))
     begins = np.cumsum(persons[order]) - persons[order]
@@ -152,21 +152,10 @@ def numbers_of(frame: DataFrame) -> dict[tuple[int, int], int]:
     }
 
 
-def _sizes(batches: Batches) -> Iterator[pa.RecordBatch]:
-    part, number = task_partition(), 0
-    for batch in batches:
-        for row in range(batch.num_rows):
-            persons = len(batch.column(0)[row].as_buffer()) // 8 - 1
-            yield batch_of("part long, block long, persons long", [part], [number], [persons])
-            number += 1
-
-
-def task_partition() -> int:
-    """Return the partition of this task."""
-    from pyspark import TaskContext
-
-    context = TaskContext.get()
-    return context.partitionId() if context else 0
+def _sizes(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
+    part = task_partition()
+    for number, forest in enumerate(forests_of(batches, *shapes.value)):
+        yield batch_of("part long, block long, persons long", [part], [number], [len(forest)])
 
 
 def rows_of(forest: Forest, begin: int, persons: int, secret: bytes) -> Forest:

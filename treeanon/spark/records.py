@@ -6,17 +6,20 @@ Rows of many records are cheap to keep and to send to the workers; Spark can sor
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from treeanon.arrays import Longs
 from treeanon.forest import Classes, Forest
 from treeanon.hierarchy import Hierarchy
-from treeanon.hierarchy.model import Codes
+from treeanon.hierarchy.model import Codes, frozen
 from treeanon.kernels.tree.forest import hash_records
+from treeanon.metrics.values import label_parents
 from treeanon.schema import Schema
 
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ ROWS = "hash long, parent array<int>, label array<int>"
 
 FINGERPRINT, SECOND = 1, 2
 """Seeds of two independent fingerprints."""
+
+_TOGETHER = 50_000
+"""Records that are worked on together at least, if a partition has as many."""
 
 Batches = Iterable[pa.RecordBatch]
 T = TypeVar("T")
@@ -52,6 +58,51 @@ class BareHierarchy(Hierarchy):
         return BareHierarchy, (self.parent,)
 
 
+class SampledHierarchy(Hierarchy):
+    """A hierarchy of the values of a sample and what lies above them, which counts all leaves as under its nodes.
+
+    >>> whole = Hierarchy.from_parents({"flu": "lung", "asthma": "lung", "lung": "any", "acne": "any"})
+    >>> few = SampledHierarchy.of(whole, np.array([0, 1, 2]))
+    >>> few.texts, few.leaf_count.tolist(), few.parent.tolist()
+    (('any', 'lung', 'flu'), [3, 2, 1], [-1, 0, 1])
+    """
+
+    @classmethod
+    def of(cls, whole: Hierarchy, nodes: Longs) -> SampledHierarchy:
+        """Return the hierarchy of these nodes, ascending, among which is whatever lies above one of them."""
+        texts, up = whole.texts, whole.parent[nodes]
+        parent = np.where(up < 0, -1, np.searchsorted(nodes, up)).astype(np.int32)
+        found = cls(tuple(texts[node] for node in nodes.tolist()), parent)
+        object.__setattr__(found, "leaf_count", frozen(whole.leaf_count[nodes]))
+        return found
+
+
+def of_own_values(forest: Forest) -> Forest:
+    """Return a sample with hierarchies of its own values alone: a search has tables of all labels.
+
+    How general a label is still follows from all leaves.
+    """
+    classes = forest.classes
+    above = label_parents(classes)
+    held = np.zeros(len(classes), bool)
+    labels = np.unique(forest.label)
+    while len(labels):
+        held[labels] = True
+        labels = np.unique(above[labels])
+        labels = labels[(labels >= 0) & ~held[labels]]
+    held[[0, *classes.first[:-1].tolist()]] = True
+    made = []
+    for first, whole in zip(classes.first.tolist(), classes.hierarchies, strict=False):
+        nodes = np.flatnonzero(held[first : first + len(whole)])
+        made.append(whole if len(nodes) == len(whole) else SampledHierarchy.of(whole, nodes))
+    few = Classes(classes.names, classes.parents, tuple(made), classes.types)
+    specs = (replace(one, hierarchy=made[classes.names.index(one.name)]) if one.name in classes.names else one
+             for one in forest.schema.classes)  # fmt: skip
+    schema = replace(forest.schema, classes=tuple(specs))
+    place = (np.cumsum(held) - 1).astype(np.int32)
+    return Forest(schema, few, forest.offsets, forest.parent, place[forest.label])
+
+
 def bare_classes(classes: Classes) -> Classes:
     """Return the classes, with hierarchies that have no texts."""
     return Classes(
@@ -72,10 +123,31 @@ def _one_value(column: np.ndarray) -> pa.Array:
 
 
 def forests_of(batches: Batches, schema: Schema, classes: Classes) -> Iterator[Forest]:
-    """Yield the forests of rows of many records, one after another."""
+    """Yield the forests of rows of many records, those of some rows together: work on each may look at all labels."""
+    waiting: list[Forest] = []
     for batch in batches:
         for row in range(batch.num_rows):
-            yield block_forest(batch, row, schema, classes)
+            waiting.append(block_forest(batch, row, schema, classes))
+            if sum(map(len, waiting)) >= _TOGETHER:
+                yield joined(waiting)
+                waiting = []
+    if waiting:
+        yield joined(waiting)
+
+
+def joined(forests: Sequence[Forest]) -> Forest:
+    """Return the records of forests of the same classes one after another."""
+    if len(forests) == 1:
+        return forests[0]
+    starts = np.cumsum([0, *(forest.nodes for forest in forests)])
+    offsets = [forest.offsets[1:] + start for forest, start in zip(forests, starts, strict=False)]
+    return Forest(
+        forests[0].schema,
+        forests[0].classes,
+        np.concatenate([[0], *offsets]),
+        np.concatenate([forest.parent for forest in forests]),
+        np.concatenate([forest.label for forest in forests]),
+    )
 
 
 def block_forest(batch: pa.RecordBatch, row: int, schema: Schema, classes: Classes) -> Forest:

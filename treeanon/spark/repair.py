@@ -15,6 +15,7 @@ If there are more sets than a worker's memory can hold, there are no witnesses; 
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -112,10 +113,17 @@ class Repair:
             self.ended += [(label, *rest) for up, *rest in self.ended if up == home]
             self.ended += [(up, label, *rest) for up, low, *rest in self.ended if low == home]
 
-    def run(self, rare: Iterable[RareSet], held: Mapping[int, int], spare: int = 0) -> int:
+    def run(
+        self,
+        rare: Iterable[RareSet],
+        held: Mapping[int, int],
+        spare: int = 0,
+        holders: Mapping[RareSet, Sequence[int]] | None = None,
+    ) -> int:
         """Resolve every rare set; return the number of changes.
 
-        Up to `spare` persons may be left out: the sets that are dearest to resolve become `outliers` instead.
+        Up to `spare` persons may be left out: the sets that are dearest to resolve become `outliers` instead, as soon
+        as their `holders` are so few. A set without these has to be resolved.
         """
         self.held = held
         self.outliers: list[RareSet] = []
@@ -131,9 +139,10 @@ class Repair:
         waiting = [(-len(ended) / cost[action], action) for action, ended in ended_by.items()]
         heapq.heapify(waiting)
         open_sets, done = set(range(len(sets))), 0
-        persons = sum(one.persons for one in sets)
+        told = {number: (holders or {}).get(one) for number, one in enumerate(sets)}
+        persons = Counter(person for own in told.values() for person in own or ())
         while open_sets and waiting:
-            if persons <= spare and not any(sets[number].lacks for number in open_sets):
+            if 0 < len(persons) <= spare and all(told[number] for number in open_sets):
                 self.outliers = [sets[number] for number in sorted(open_sets)]
                 break
             rank, action = heapq.heappop(waiting)
@@ -148,7 +157,8 @@ class Repair:
             self._do(action)
             done += 1
             open_sets.difference_update(left)
-            persons -= sum(sets[number].persons for number in left)
+            persons.subtract(person for number in left for person in told[number] or ())
+            persons = +persons
         if self.whole:
             self.ended.sort(key=lambda rule: (*self._rank(rule[0]), *self._rank(rule[1]), rule[2]))
         return done

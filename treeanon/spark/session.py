@@ -339,3 +339,11 @@ def _cancel(tag: str) -> None:
     if context is not None:
         with suppress(Exception):
             context.cancelJobsWithTag(tag)
+
+
+def task_partition() -> int:
+    """Return the partition of this task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return context.partitionId() if context else 0

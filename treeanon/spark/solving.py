@@ -6,7 +6,7 @@ The driver searches in a sample, which does not depend on how the records are pa
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -32,7 +32,8 @@ from treeanon.schema.persons import refuse_persons, refuse_shift
 from treeanon.spark.checking import check_diversity, check_written_trees
 from treeanon.spark.counting import (
     HAD,
-    HELD,
+    UNDER,
+    VALUES,
     Fingerprints,
     RareSet,
     Supports,
@@ -41,6 +42,7 @@ from treeanon.spark.counting import (
     count_distinct,
     count_supports,
     ended_pairs,
+    holders_of,
     losses_of,
     relations_of,
     tally,
@@ -51,7 +53,7 @@ from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
 from treeanon.spark.persons import check_persons, with_persons_together
 from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, encode
-from treeanon.spark.records import forests_of, to_batch
+from treeanon.spark.records import forests_of, of_own_values, to_batch
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
 from treeanon.spark.spread import Outliers, Signs, Spread, refuse_unspreadable
@@ -144,15 +146,16 @@ def solve(
         k = min(k, max(2, ceil(k * len(some) / dataset.records)))
     # Nobody is left out at first, and then as many as may be where that loses less.
     allowed = min(persons(request.max_suppressed, dataset.records), dataset.records - guarantee.k)
+    searched = some if len(some) == dataset.records else of_own_values(some)
     rounds = _Rounds(dataset, replace(request, max_suppressed=0), notify, _bound(some), progress)
     tries = [rounds] if not allowed else [rounds, rounds.leaving_out(allowed, len(some))]
     best: tuple[_SafeSolution, Tally] | None = None
     with spark_failures("counting"):
         for one in tries:
-            found = search(one.request, some, replace(guarantee, k=k), progress)
+            found = search(one.request, searched, replace(guarantee, k=k), progress)
             own = _all_left_out(plain_solution(request, some, replace(found.solution, guarantee=guarantee)))
             safe = one.make_safe(_covering(dataset, own))
-            numbers = tally(dataset, safe.recipe)
+            numbers = tally(dataset, safe.recipe, guarantee.k)
             if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
                 safe, numbers = one.refine(safe, numbers, some, most)
             if best is None or one.cost(numbers) < one.cost(best[1]):
@@ -214,8 +217,10 @@ class _Rounds:
         outliers: list[RareSet] = []
         for _ in range(MAX_ROUNDS):
             recipe = self._recipe(solution, outliers)
-            ended = _ended(self.dataset, recipe, guarantee)
-            found = _counted(self.dataset, recipe, guarantee, ended)
+            found = _counted(self.dataset, recipe, guarantee, None)
+            ended = _ended(self.dataset, recipe, guarantee) if found.traced else np.empty(0, np.int64)
+            if len(ended):
+                found = _counted(self.dataset, recipe, guarantee, ended)
             self.rounds += 1
             self.notify(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
             failing = found.rare
@@ -229,7 +234,8 @@ class _Rounds:
             repair = self.repair(solution)
             # A trace is no set of labels and relations by which persons could be left out.
             spare = 0 if len(ended) else self.allowed - (self.dataset.records - found.prints.records)
-            self.changes += repair.run(failing, found.held, spare)
+            holders = _holders(self.dataset, recipe, guarantee, failing, spare) if spare else {}
+            self.changes += repair.run(failing, found.held, spare, holders)
             outliers += repair.outliers
             solution = repair.result()
         raise GuaranteeError(f"no release was found in {MAX_ROUNDS} rounds; a larger sample may help")
@@ -246,7 +252,9 @@ class _Rounds:
     def repair(self, solution: Solution) -> Repair:
         """Return the repair of a solution, with the costs of this dataset."""
         if self._worth is None:
-            self._worth = _worth(tally(self.dataset, Recipe.of(solution, self.dataset)), self.dataset, self.request)
+            recipe = Recipe.of(solution, self.dataset)
+            numbers = tally(self.dataset, recipe, solution.guarantee.k)
+            self._worth = _worth(numbers, self.dataset, self.request)
         return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution), bound=self.bound)
 
     def search_again(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
@@ -261,7 +269,7 @@ class _Rounds:
             self.notify("not refining further: there are more rare sets than a worker can hold")
             return None
         self.notify(f"searching again in {len(records):,} records, with {len(labels):,} finer values")
-        records = records.relabel(finest.mapping)
+        records = of_own_values(records.relabel(finest.mapping))
         found = search(self.request, records, guarantee, self.progress)
         own = _all_left_out(plain_solution(self.request, records, found.solution))
         return _covering(self.dataset, own)
@@ -271,13 +279,13 @@ class _Rounds:
         weights = self.request.options.get("weights")
         cost = self.cost(numbers)
         for _ in range(MAX_FINER_ROUNDS):
-            held = numbers.of(HELD, len(self.dataset.classes))
+            held = numbers.of(UNDER, len(self.dataset.classes))
             labels = finer_labels(self.dataset, safe.recipe, safe.solution.guarantee, held, weights)
             tried = self.search_again(safe.solution, labels, some, most) if labels else None
             if tried is None:
                 break
             finer = self.make_safe(tried)
-            found = tally(self.dataset, finer.recipe)
+            found = tally(self.dataset, finer.recipe, finer.solution.guarantee.k)
             now = self.cost(found)
             pays = cost - now > _LEAST_GAIN * cost
             if now < cost:
@@ -317,15 +325,30 @@ def _covering(dataset: Dataset, solution: Solution) -> Solution:
 
 def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
     classes = dataset.classes
-    # Types of objects, the labels after `*`, are no values.
-    labels = int(numbers.of(HELD, len(classes))[1 + classes.types :].sum())
+    # Types of objects are no values.
+    labels = int(numbers.of(VALUES, 2 * len(classes.names))[2 * classes.types :: 2].sum())
     relations = int(numbers.of(HAD, relations_of(classes)).sum())
     return CostModel(labels, relations, request.options.get("weights"))
 
 
-def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs) -> Supports:
+def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs | None) -> Supports:
     published = recipe.broadcast(dataset).after
     return count_supports(dataset.frame, published, _spread(dataset, recipe, guarantee), guarantee.k, ended)
+
+
+def _holders(
+    dataset: Dataset, recipe: Recipe, guarantee: Guarantee, sets: Sequence[RareSet], most: int
+) -> dict[RareSet, list[int]]:
+    """Return who holds each set, as numbers of persons; not of sets that more hold, or of which something is lacking."""
+    chosen = [one for one in sets if one.persons <= most and not one.lacks]
+    spread = replace(_spread(dataset, recipe, guarantee), signs=None)
+    # All are published: they were counted in what is.
+    outliers = Outliers.of(spread, [(one.labels, one.relations) for one in chosen])
+    found: dict[RareSet, list[int]] = {}
+    if outliers is not None:
+        for person, number in holders_of(dataset.frame, recipe.broadcast(dataset).after, outliers):
+            found.setdefault(chosen[number], []).append(person)
+    return found
 
 
 def _not_diverse(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs) -> tuple[RareSet, ...]:
@@ -372,10 +395,12 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
         lines = with_persons_together(lines, schema, ReadOptions())
         frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
         written = solved.recipe.broadcast(dataset).before
+        found = check_written_trees(frame, written, check, guarantee.k, None)
         ended = np.empty(0, np.int64)
-        if not (guarantee.as_published or dataset.classes.types):
+        if found.traced and not (guarantee.as_published or dataset.classes.types):
             ended = ended_pairs(frame, written, pairs_in)
-        found = check_written_trees(frame, written, check, guarantee.k, ended)
+            if len(ended):
+                found = check_written_trees(frame, written, check, guarantee.k, ended)
         diverse = _diversity(dataset, guarantee, check_diversity(frame, written, check, ended))
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None

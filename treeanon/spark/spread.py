@@ -19,7 +19,7 @@ from treeanon.kernels.tree.spread import (
     Table,
     count_sets,
     fits,
-    holders,
+    holdings,
     needed,
     set_of_words,
     table_of,
@@ -154,7 +154,7 @@ class Outliers:
     @classmethod
     def of(cls, spread: Spread, sets: Iterable[tuple[tuple[int, ...], tuple[Relation, ...]]]) -> Outliers | None:
         """Return the outliers of sets of labels and relations, without those that are not published any more."""
-        words = [found for one in sets if (found := spread.encode(*one)) is not None]
+        words = [found for labels, relations in sets if (found := spread.encode(labels, relations)) is not None]
         if not words:
             return None
         first, second = np.array(words, np.int64).T.copy()
@@ -162,8 +162,14 @@ class Outliers:
 
     def among(self, forest: Forest) -> Flags:
         """Return which published records hold one of the sets."""
-        found: Flags = holders(*self.spread.given(forest), self.table)
+        found = np.zeros(len(forest), bool)
+        found[self.holdings(forest)[0]] = True
         return found
+
+    def holdings(self, forest: Forest) -> tuple[Longs, Longs]:
+        """Return published records and the numbers (from 0) of the sets that they hold."""
+        rows, many = holdings(*self.spread.given(forest), self.table)
+        return rows[:many, 0], rows[:many, 1] - 1
 
 
 class SpreadCounter:

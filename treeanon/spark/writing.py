@@ -21,10 +21,10 @@ from treeanon.io.interface import writer_of
 from treeanon.io.output import is_part
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
-from treeanon.spark.persons import numbers_of, rows_of, task_partition
+from treeanon.spark.persons import numbers_of, rows_of
 from treeanon.spark.reading import Dataset, Recipe, are_rows, broadcast_schema, classes_of
 from treeanon.spark.records import Batches, batch_of, map_batches
-from treeanon.spark.session import spark_failures
+from treeanon.spark.session import spark_failures, task_partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +43,9 @@ def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema,
     broadcast, shared = recipe.broadcast(dataset), broadcast_schema(dataset, schema)
     begins = None
     if are_rows(schema, form):
-        begins = dataset.frame.sparkSession.sparkContext.broadcast((numbers_of(dataset.frame), dataset.records))
+        begins = dataset.frame.sparkSession.sparkContext.broadcast(
+            (numbers_of(dataset.frame, dataset.shapes), dataset.records)
+        )
     work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret_of(seed), begins=begins)
     return map_batches(dataset.frame, work, TEXTS)
 

@@ -294,7 +294,7 @@ def needed(
 
 
 @njit
-def holders(
+def holdings(
     offsets: Longs,
     parent: Ints,
     label: Ints,
@@ -306,26 +306,27 @@ def holders(
     types: int,
     kinds: int,
     table: Table,
-) -> Flags:
-    """Return which records hold a set of the table."""
-    out = np.zeros(len(offsets) - 1, np.bool_)
+) -> tuple[Longs, int]:
+    """Return rows of a record and of the number of a set of the table that it holds, and how many rows there are."""
+    found, filled = np.empty((64, 3), np.int64), 0
     words, place = np.empty((64, 3), np.int64), np.full(labels, -1, np.int64)
-    for r in range(len(out)):
+    for r in range(len(offsets) - 1):
         words, many = words_of_record(offsets, parent, label, number, r, m, n, bits, types, kinds, place, words)
         for i in range(many):
-            if table[place_of(table, words[i, 0], words[i, 1]), 2] != 0:
-                out[r] = True
-                break
-    return out
+            at = place_of(table, words[i, 0], words[i, 1])
+            if table[at, 2] != 0:
+                found = _append(found, filled, r, table[at, 2], 0)
+                filled += 1
+    return found, filled
 
 
 @njit
 def table_of(first: Longs, second: Longs) -> Table:
-    """Return a table with these sets."""
+    """Return a table with these sets, numbered from 1."""
     table = roomy(np.zeros((1 << 8, 3), np.int64), len(first) + 1)
     for i in range(len(first)):
         at = place_of(table, first[i], second[i])
-        table[at, 0], table[at, 1], table[at, 2] = first[i], second[i], 1
+        table[at, 0], table[at, 1], table[at, 2] = first[i], second[i], i + 1
     return table
 
 

@@ -30,7 +30,7 @@ from treeanon.kernels.tree.forest import hash_records
 from treeanon.randomness import keyed_name, words_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import Dataset, Recipe, classes_of
-from treeanon.spark.records import BLOCKS, FINGERPRINT, Batches, batch_of, block_forest, map_batches
+from treeanon.spark.records import BLOCKS, FINGERPRINT, Batches, batch_of, block_forest, joined, map_batches
 from treeanon.spark.writing import random_places
 
 if TYPE_CHECKING:
@@ -84,15 +84,7 @@ def part_forest(table: pa.Table, schema: Schema, classes: Classes) -> Forest:
     batches = [(batch, row) for batch in table.to_batches() for row in range(batch.num_rows)]
     forests = [block_forest(batch, row, schema, classes) for batch, row in batches]
     places = np.concatenate([np.frombuffer(batch.column(4)[row].as_buffer(), np.uint64) for batch, row in batches])
-    starts = np.cumsum([0, *(forest.nodes for forest in forests)])
-    offsets = [forest.offsets[1:] + start for forest, start in zip(forests, starts, strict=False)]
-    whole = Forest(
-        schema,
-        classes,
-        np.concatenate([[0], *offsets]),
-        np.concatenate([forest.parent for forest in forests]),
-        np.concatenate([forest.label for forest in forests]),
-    )
+    whole = joined(forests)
     prints = hash_records(whole.offsets, whole.parent, whole.label, FINGERPRINT)
     return whole.take(np.lexsort((prints, places)))
 
