@@ -6,7 +6,7 @@
 
 Each run is a process of its own: `local` reads, anonymizes and writes with a checked release, as the command does;
 `spark` is a driver and one executor with two cores, each a Java process with the memory that is asked for. Memory is
-what Linux counts for each process (shared pages in equal parts), looked at twice a second.
+what Linux counts for each process (shared pages in equal parts), and CPU that of all of them, looked at twice a second.
 """
 
 from __future__ import annotations
@@ -53,6 +53,15 @@ def memory_of(pid: int) -> int:
         return 0
 
 
+def cpu_of(pid: int) -> float:
+    """The seconds of CPU that a process has had."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    except OSError:
+        return 0.0
+
+
 def is_java(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip() == "java"
@@ -65,6 +74,7 @@ class Peaks:
 
     def __init__(self) -> None:
         self.most = {"python": 0, "driver": 0, "executor": 0, "workers": 0}
+        self.cpu: dict[int, float] = {}
         self.going = True
         self.thread = threading.Thread(target=self._watch, daemon=True)
         self.thread.start()
@@ -81,6 +91,8 @@ class Peaks:
             found = {"python": {me}, "driver": drivers, "executor": executors, "workers": below - drivers - executors}
             for name, pids in found.items():
                 self.most[name] = max(self.most[name], sum(map(memory_of, pids)))
+            for pid in below | {me}:
+                self.cpu[pid] = max(self.cpu.get(pid, 0.0), cpu_of(pid))
             time.sleep(0.5)
 
 
@@ -136,7 +148,16 @@ def one_run(asked: argparse.Namespace) -> None:
         shutil.rmtree(folder)
     peaks.going = False
     megabytes = {name: most >> 20 for name, most in peaks.most.items()}
-    print(json.dumps({**found, "seconds": round(time.perf_counter() - begun, 1), "mb": megabytes}))
+    print(
+        json.dumps(
+            {
+                **found,
+                "seconds": round(time.perf_counter() - begun, 1),
+                "cpu": round(sum(peaks.cpu.values()), 1),
+                "mb": megabytes,
+            }
+        )
+    )
 
 
 def measured(engine: str, source: Path, given: Sequence[str]) -> dict[str, Any]:
@@ -152,11 +173,19 @@ def measured(engine: str, source: Path, given: Sequence[str]) -> dict[str, Any]:
 
 def row(name: str, engine: str, found: dict[str, Any]) -> str:
     if not found:
-        return f"| {name} | {engine} | did not end | | | | | | |"
+        return f"| {name} | {engine} | did not end | | | | | | | |"
     mb = found["mb"]
     own = f"{mb['python']:,} + {mb['driver']:,}" if engine == "spark" else f"{mb['python'] + mb['workers']:,}"
     rest = f"{mb['executor']:,} + {mb['workers']:,}" if engine == "spark" else ""
-    cells = [found["seconds"], found.get("rounds", ""), own, rest, f"{found['loss']:.4f}", f"{found['kept']:.1%}"]
+    cells = [
+        found["seconds"],
+        found["cpu"],
+        found.get("rounds", ""),
+        own,
+        rest,
+        f"{found['loss']:.4f}",
+        f"{found['kept']:.1%}",
+    ]
     return f"| {found['records']:,} | {engine} | " + " | ".join(map(str, cells)) + " |"
 
 
@@ -188,8 +217,8 @@ def main() -> None:
         f"`python tests/bench/spark.py --data DATA` ({os.cpu_count()} cores; k={asked.k}, m={asked.m}, n={asked.n}; "
         f"driver {asked.driver:,} MB, executor {asked.executor:,} MB)",
         "",
-        "| records | engine | s | rounds | MB: Python + driver | MB: executor + workers | loss | relations kept |",
-        "|---|---|---|---|---|---|---|---|",
+        "| records | engine | s | CPU s | rounds | MB: Python + driver | MB: executor + workers | loss | relations |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     seconds: dict[str, float] = {}
     for one in wanted:

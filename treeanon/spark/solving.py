@@ -339,7 +339,7 @@ def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Long
 def _holders(
     dataset: Dataset, recipe: Recipe, guarantee: Guarantee, sets: Sequence[RareSet], most: int
 ) -> dict[RareSet, list[int]]:
-    """Return who holds each set, as numbers of persons; not of sets that more hold, or of which something is lacking."""
+    """Return who holds each set, as numbers of persons; not of sets that more hold or that say what is lacking."""
     chosen = [one for one in sets if one.persons <= most and not one.lacks]
     spread = replace(_spread(dataset, recipe, guarantee), signs=None)
     # All are published: they were counted in what is.
