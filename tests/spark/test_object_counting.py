@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +19,13 @@ from tests.support.object_worlds import SCHEMA, forest_of, random_record, types_
 from treeanon.errors import DataError
 from treeanon.forest.merged import merged
 from treeanon.kernels.tree.spread import count_object_pairs
+from treeanon.metrics import label_losses, measure
+from treeanon.metrics.values import label_parents
 from treeanon.privacy import Guarantee
+from treeanon.spark import counting
 from treeanon.spark.counting import RareSet
 from treeanon.spark.reading import Recipe
+from treeanon.spark.records import of_own_values
 from treeanon.spark.repair import CostModel, Repair
 from treeanon.spark.spread import Spread, SpreadCounter
 from treeanon.verifier.parts import PartCheck
@@ -175,3 +182,58 @@ def test_rules_of_a_repair_have_one_order_that_keeps_those_that_are_there() -> N
         (),
     )
     assert empty.apply(forest)[0] == published
+
+
+@pytest.mark.parametrize(("seed", "left_out"), [(3, 0), (4, 2)])
+def test_losses_of_parts_are_those_of_the_whole(seed: int, left_out: int) -> None:
+    objects = forest_of(draw_records(seed, 30))
+    for forest in (objects, merged(objects)):
+        release = ta.anonymize(forest, k=3, seed=1)
+        classes = forest.classes
+        dataset: Any = SimpleNamespace(classes=classes, schema=forest.schema)
+        recipe = Recipe.of(release.solution, dataset)
+        kept = np.arange(left_out, len(forest))
+        counted: Counter[tuple[int, int]] = Counter()
+        for first, part in ((0, forest[:11]), (11, forest[11:])):
+            own = kept[(kept >= first) & (kept < first + len(part))] - first
+            after = recipe.apply(part)[0].take(own)
+            for kind, found in enumerate(counting._numbers(part, after, own, label_parents(classes))):
+                counted.update({(kind, place): int(found[place]) for place in np.flatnonzero(found).tolist()})
+        rows = np.array([(*name, times) for name, times in counted.items()]).T
+        broadcast = SimpleNamespace(
+            recipe=SimpleNamespace(value=recipe), shapes=SimpleNamespace(value=(forest.schema, classes))
+        )
+        half = rows.shape[1] // 2
+        tables = [
+            pa.Table.from_batches(
+                counting._without_values([counting.batch_of(counting._TALLY, *some)], broadcast, least=1)
+            )
+            for some in (rows[:, :half], rows[:, half:])
+        ]
+        numbers = counting.Tally(pa.concat_tables(tables))
+        losses = counting.losses_of(numbers, dataset, (0, 0), None)
+        whole = measure(forest, recipe.apply(forest)[0].take(kept), kept)
+        assert losses.value_loss == pytest.approx(whole.value_loss)
+        assert losses.relations_kept == pytest.approx(whole.relations_kept)
+        assert losses.rpd == pytest.approx(whole.rpd)
+        assert losses.objects == whole.objects or not classes.types
+        for mine, theirs in ((losses.before, whole.before), (losses.after, whole.after)):
+            assert (mine.records, mine.nodes, mine.values) == (theirs.records, theirs.nodes, theirs.values)
+        under = numbers.of(counting.UNDER, len(classes))
+        home = counting.right_below(recipe.mapping, label_parents(classes))
+        held = np.bincount(forest.label, minlength=len(classes))
+        wanted = np.zeros(len(classes), np.int64)
+        np.add.at(wanted, home[home >= 0], held[home >= 0])
+        assert np.array_equal(under, wanted)
+
+
+def test_a_sample_of_its_own_values_is_searched_with_the_losses_of_all() -> None:
+    forest = forest_of(draw_records(6, 30))
+    some = forest[:6]
+    own = of_own_values(some)
+    assert len(own.classes) <= len(forest.classes)
+    assert [*map(str, own.records())] == [*map(str, some.records())]
+    mine, whole = label_losses(own.classes), label_losses(forest.classes)
+    for label in range(1, len(own.classes)):
+        name, text = own.classes.decode(label)
+        assert mine[label] == whole[forest.classes.label(name, text)]
