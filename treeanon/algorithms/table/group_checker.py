@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from treeanon.algorithms.table.problem import Problem
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, narrowed
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
 from treeanon.privacy.models.model import Model, is_joined, judged
@@ -151,7 +151,8 @@ def _cells(table: Table, column: Column, tuple_of: Ints, person: Ints | None) ->
     keys = fields.pack(parts, [0, size] + [0] * (len(parts) - 2))
     first, counts, _ = distinct(keys)
     value = column.places
-    keep = np.lexsort((value[first],) if person is None else (person[first], value[first]))
+    own = narrowed(value[first])
+    keep = np.lexsort((own,) if person is None else (person[first], own))
     first = first[keep]
     if person is None:
         whole = np.bincount(value, minlength=size + 1)
