@@ -246,6 +246,7 @@ class Run:
     ) -> Iterator[list[Order]]:
         """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
+        alike = len({walked.published.tobytes() for _, walked in tried if not walked.order.let_out}) == 1
         orders = [walked.order for walked in different_walks(tried)[:count]]
         if self.sibling:
             finer, apart = ([replace(order, split=split, let_out=True) for order in orders] for split in (True, False))
@@ -253,11 +254,10 @@ class Run:
             yield from [finer + apart] if self.large else [finer, apart]
         top = min(tried, key=lambda item: item[0])[1].order
         around = [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
-        if self.large:
-            # Where the first ones end where the best did, the others would, as a rule, and each takes its time.
+        if self.large and alike:
+            # Where no start led elsewhere, nor the first ones near the best, the others hardly would.
             yield around[:_FIRST_NEAR]
-            place = min(tried, key=lambda item: item[0])[1].published.tobytes()
-            if all(walked.published.tobytes() == place for _, walked in tried[-_FIRST_NEAR:]):
+            if len({walked.published.tobytes() for _, walked in tried[-_FIRST_NEAR:]} | {_best_place(tried)}) == 1:
                 return
             around = around[_FIRST_NEAR:]
         yield around
@@ -377,6 +377,11 @@ class Run:
         given = finer_pairs(self.forest, mapping, walked.mapping, start.disassociated)
         # Where the solution leaves nodes out, its cut alone does not hold.
         return self._released(walked, given, rare=bool(start.left_out))
+
+
+def _best_place(tried: list[tuple[float, WalkResult]]) -> bytes:
+    """Return where the best of some walks ended."""
+    return min(tried, key=lambda item: item[0])[1].published.tobytes()
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
