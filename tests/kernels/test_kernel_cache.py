@@ -59,7 +59,7 @@ def test_nothing_is_written_at_the_end_where_colorama_is_installed() -> None:
     assert done.stdout == "NOPColorScheme\n"
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+@pytest.mark.skipif(jit.PLAIN or bool(numba.config.DISABLE_JIT), reason="kernels are not compiled as a whole")
 def test_what_a_kernel_calls_is_compiled_with_it_and_stays_callable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of a kernel have no machine code of their own: nobody else may come to call them as if they had."""
     whole, part = jit.njit(record_sets.distinct_records.py_func), jit.njit(record_sets.ones.py_func)
@@ -71,3 +71,25 @@ def test_what_a_kernel_calls_is_compiled_with_it_and_stays_callable(monkeypatch:
     assert len(part.signatures) == 1
     # The kernel above has compiled this kind of `np.empty` as a part of it.
     assert numba.njit(lambda size: np.empty(size, np.int32))(2).shape == (2,)
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+def test_kernels_compiled_plainly_give_the_same_and_load_nothing_of_the_others(tmp_path: Path) -> None:
+    code = """
+import sys
+import numpy as np
+from treeanon.kernels.tree.record_sets import distinct_records, ones
+
+print(distinct_records(np.array([70, 3, 70], np.int32), np.zeros(2, np.uint64)).tolist(), ones(np.uint64(11)))
+print(len(distinct_records.stats.cache_misses), "treeanon.kernels.whole" in sys.modules)
+"""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    told = [
+        subprocess.run(
+            command, env=environment | {"TREEANON_PLAIN_KERNELS": plain}, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+        for plain in ("", "", "1")
+    ]
+    assert [lines[0] for lines in told] == ["[3, 70] 3"] * 3
+    assert [lines[1] for lines in told] == ["1 True", "0 True", "1 False"]

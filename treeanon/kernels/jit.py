@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -20,93 +21,29 @@ os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 import numba
 import numpy.typing as npt
-from numba.core import codegen, event, types
-from numba.core.compiler import Compiler
+from numba.core import event, types
 
 _IMPORT = re.compile(rb"^from treeanon\.kernels\.([\w.]+) import ", re.MULTILINE)
+
+_TESTED = (0, 68), (0, 68)
+"""With these versions of numba, first and last, kernels are compiled as a whole (whole.py), and plainly with others."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _Part(codegen.JITCodeLibrary):
-    """What a kernel calls, as it was lowered: optimized and made machine code within the kernels that call it alone.
-
-    By itself numba does both for every function, and again for all that it calls: a chain of five calls costs the work
-    of fifteen functions.
-    """
-
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def finalize(self) -> None:
-        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
-        self._finalized = True
-
-    def _get_module_for_linking(self) -> Any:
-        """Return it with all that it calls: kernels that are not ours may call one of numba's functions, too."""
-        whole = self.alone().clone()
-        for library in _called_by(self):
-            whole.link_in(_alone(library), preserve=True)
-        return whole
-
-    def alone(self) -> Any:
-        return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
-
-    def get_pointer_to_function(self, name: str) -> int:
-        return 0
-
-    @property
-    def codegen(self) -> Any:
-        return self
-
-    def set_env(self, name: str, env: Any) -> None:
-        """Nothing runs here: the kernel sets it."""
+def _is_tested() -> bool:
+    return _TESTED[0] <= tuple(map(int, numba.__version__.split(".")[:2])) <= _TESTED[1]
 
 
-class _Whole(codegen.JITCodeLibrary):
-    """A kernel with all that it calls, in turn, optimized at once."""
+PLAIN = bool(os.environ.get("TREEANON_PLAIN_KERNELS")) or not _is_tested()
+"""Whether kernels are compiled by numba's own means alone."""
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-
-    def finalize(self) -> None:
-        for library in _called_by(self):
-            self._reload_init.update(library._reload_init)
-            self._final_module.link_in(_alone(library), preserve=True)
-        self._linking_libraries = []
-        super().finalize()  # type: ignore[no-untyped-call]
-
-
-def _called_by(library: Any) -> list[Any]:
-    """Return what a library calls, and what that calls in turn."""
-    called = dict.fromkeys(library._linking_libraries)
-    for part in (waiting := list(called)):
-        for each in part._linking_libraries if isinstance(part, _Part) else ():
-            if each not in called:
-                called[each] = None
-                waiting.append(each)
-    return list(called)
-
-
-def _alone(library: Any) -> Any:
-    return library.alone() if isinstance(library, _Part) else library._get_module_for_linking()
-
-
-class _Compiler(Compiler):
-    """Compiles a kernel, and whatever has to be compiled meanwhile as parts of it."""
-
-    def compile_extra(self, function: Any) -> Any:
-        code = self.state.targetctx.codegen()
-        self.state.library = _Whole(code, function.__qualname__)  # type: ignore[no-untyped-call]
-        self.state.library.enable_object_caching()
-        code._library_class = _Part
-        try:
-            compiled = super().compile_extra(function)  # type: ignore[no-untyped-call]
-        finally:
-            del code._library_class
-        for env in compiled._find_referenced_environments():
-            code.set_env(env.env_name, env)
-        return compiled
+_options: dict[str, Any] = {"nogil": True}
+if not PLAIN:
+    _whole: Any = import_module("treeanon.kernels.whole")
+    _whole.start_sooner()
+    _whole.compare_flags_sooner()
+    _options |= {"no_cfunc_wrapper": True, "pipeline_class": _whole.WholeCompiler}
 
 
 def njit(function: F) -> F:
@@ -114,33 +51,35 @@ def njit(function: F) -> F:
 
     Where nothing on disk can be written (a service user without a home), it is compiled anew in every process.
     """
-    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True, "pipeline_class": _Compiler}
     try:
-        compiled: Any = numba.njit(cache=True, **options)(function)
+        compiled: Any = numba.njit(cache=True, **_options)(function)
     except RuntimeError:
-        compiled = numba.njit(**options)(function)
+        compiled = numba.njit(**_options)(function)
     _stamp(compiled)
     if compiled is not function:
-        _call_as_part(compiled, function)
+        _call_with_wide_numbers(compiled, function)
     return cast(F, compiled)
 
 
-def _call_as_part(compiled: Any, function: F) -> None:
-    """Have kernels that call it compile it as a part of them, with whole numbers of 64 bits, and none of its own type.
+def _call_with_wide_numbers(compiled: Any, function: F) -> None:
+    """Have other kernels pass it all whole numbers as 64 bits, and none as a type of its own.
 
     To numba a constant is of a type of its own, and so is, for a first look at a loop, a number that begins with one:
-    each would have the function compiled once more, and what it calls: a fifth of all compilations.
+    each would have the kernel compiled once more, and what it calls: a fifth of all compilations. Where kernels are
+    compiled as a whole, others call a twin of it that has no code of its own.
     """
+    own = compiled.get_call_template
 
     @cache
     def part() -> Any:
         options: dict[str, Any] = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         return numba.njit(**options)(function)
 
-    compiled.get_call_template = lambda args, kws: part().get_call_template(
+    compiled.get_call_template = lambda args, kws: (own if PLAIN else part().get_call_template)(
         tuple(map(_wide, args)), {name: _wide(given) for name, given in kws.items()}
     )
-    compiled.get_overload = lambda signature: part().get_overload(signature)
+    if not PLAIN:
+        compiled.get_overload = lambda signature: part().get_overload(signature)
 
 
 def _wide(given: types.Type) -> types.Type:
@@ -156,7 +95,9 @@ def _stamp(compiled: Any) -> None:
     """
     cached = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if cached is not None:
-        cached._source_stamp = stamp_of(Path(compiled.py_func.__code__.co_filename))
+        # What was compiled in the other way is not loaded.
+        way = b"" if PLAIN else stamp_of(Path(__file__).with_name("whole.py"))
+        cached._source_stamp = way + stamp_of(Path(compiled.py_func.__code__.co_filename))
 
 
 @cache

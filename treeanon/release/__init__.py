@@ -1,18 +1,24 @@
 """From a forest or a table to a checked release: search, verify, measure, write."""
 
-from treeanon.release.append_batch import Appended, TooManyHeldError, append
-from treeanon.release.append_history import History
-from treeanon.release.permuted import PermutedRelease, fulfill_permuted
-from treeanon.release.solution_file import SolutionFile
-from treeanon.release.table import anonymize_table, fulfill_table
-from treeanon.release.table_documents import DocumentsRelease, documents_of
-from treeanon.release.table_reapply import TableSolution, apply_table
-from treeanon.release.table_release import TableRelease
-from treeanon.release.table_request import TableRequest
-from treeanon.release.tree import anonymize, fulfill
-from treeanon.release.tree_reapply import apply
-from treeanon.release.tree_release import Release
-from treeanon.release.tree_request import Request
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treeanon.release.append_batch import Appended, TooManyHeldError, append
+    from treeanon.release.append_history import History
+    from treeanon.release.permuted import PermutedRelease, fulfill_permuted
+    from treeanon.release.solution_file import SolutionFile
+    from treeanon.release.table import anonymize_table, fulfill_table
+    from treeanon.release.table_documents import DocumentsRelease, documents_of
+    from treeanon.release.table_reapply import TableSolution, apply_table
+    from treeanon.release.table_release import TableRelease
+    from treeanon.release.table_request import TableRequest
+    from treeanon.release.tree import anonymize, fulfill
+    from treeanon.release.tree_reapply import apply
+    from treeanon.release.tree_release import Release
+    from treeanon.release.tree_request import Request
 
 __all__ = [
     "Appended",
@@ -36,3 +42,27 @@ __all__ = [
     "fulfill_permuted",
     "fulfill_table",
 ]
+
+_HOMES = {
+    "append_batch": ("Appended", "TooManyHeldError", "append"),
+    "append_history": ("History",),
+    "permuted": ("PermutedRelease", "fulfill_permuted"),
+    "solution_file": ("SolutionFile",),
+    "table": ("anonymize_table", "fulfill_table"),
+    "table_documents": ("DocumentsRelease", "documents_of"),
+    "table_reapply": ("TableSolution", "apply_table"),
+    "table_release": ("TableRelease",),
+    "table_request": ("TableRequest",),
+    "tree": ("anonymize", "fulfill"),
+    "tree_reapply": ("apply",),
+    "tree_release": ("Release",),
+    "tree_request": ("Request",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for: a release of trees needs nothing of tables."""
+    home = next((home for home, names in _HOMES.items() if name in names), None)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

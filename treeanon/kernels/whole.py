@@ -1,0 +1,117 @@
+"""How a kernel is compiled as a whole: what it calls is lowered by itself, but optimized and emitted within it alone.
+
+Leans on what is inside numba: `jit.py` uses it with versions that were tested, and compiles plainly with others.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from numba.core import codegen
+from numba.core.compiler import Compiler, Flags
+from numba.np import linalg
+
+
+class _Part(codegen.JITCodeLibrary):
+    """What a kernel calls, as it was lowered: optimized and made machine code within the kernels that call it alone.
+
+    By itself numba does both for every function, and again for all that it calls: a chain of five calls costs the work
+    of fifteen functions.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        self._finalize_dynamic_globals()  # type: ignore[no-untyped-call]
+        self._finalized = True
+
+    def _get_module_for_linking(self) -> Any:
+        """Return it with all that it calls: kernels that are not ours may call one of numba's functions, too."""
+        whole = self.alone().clone()
+        for library in _called_by(self):
+            whole.link_in(_alone(library), preserve=True)
+        return whole
+
+    def alone(self) -> Any:
+        return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        return self
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Nothing runs here: the kernel sets it."""
+
+
+class _Whole(codegen.JITCodeLibrary):
+    """A kernel with all that it calls, in turn, optimized at once."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def finalize(self) -> None:
+        for library in _called_by(self):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(_alone(library), preserve=True)
+        self._linking_libraries = []
+        super().finalize()  # type: ignore[no-untyped-call]
+
+
+def _called_by(library: Any) -> list[Any]:
+    """Return what a library calls, and what that calls in turn."""
+    called = dict.fromkeys(library._linking_libraries)
+    for part in (waiting := list(called)):
+        for each in part._linking_libraries if isinstance(part, _Part) else ():
+            if each not in called:
+                called[each] = None
+                waiting.append(each)
+    return list(called)
+
+
+def _alone(library: Any) -> Any:
+    return library.alone() if isinstance(library, _Part) else library._get_module_for_linking()
+
+
+class WholeCompiler(Compiler):
+    """Compiles a kernel, and whatever has to be compiled meanwhile as parts of it."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """Compile a function and return the result."""
+        code = self.state.targetctx.codegen()
+        self.state.library = _Whole(code, function.__qualname__)  # type: ignore[no-untyped-call]
+        self.state.library.enable_object_caching()
+        code._library_class = _Part
+        try:
+            compiled = super().compile_extra(function)  # type: ignore[no-untyped-call]
+        finally:
+            del code._library_class
+        for env in compiled._find_referenced_environments():
+            code.set_env(env.env_name, env)
+        return compiled
+
+
+def start_sooner() -> None:
+    """Spare what numba does before it compiles or loads anything: it tries whether SciPy's linear algebra is there.
+
+    It always is, as we depend on it, and takes a third of the time in which numba starts. What uses it loads it then.
+    """
+    ask, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        arraymath: Any = import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = ask
+    arraymath.ensure_blas = ask
+
+
+def compare_flags_sooner() -> None:
+    """Have numba compare the flags of compilations as a whole: one by one, it was an eighth of compiling."""
+    flags: Any = Flags
+    defaults = {name: option.default for name, option in flags.options.items()}
+    number = hash(flags())
+    flags.values = lambda given: defaults | given._values
+    flags.__hash__ = lambda given: number
