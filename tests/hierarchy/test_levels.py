@@ -7,12 +7,11 @@ import pickle
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
-from treeanon.cli.main import main
+from tests.support.command_line import treeanon
 from treeanon.errors import SchemaError
 from treeanon.hierarchy import Ages, Dates, Levels, Prefix, parse_builder
 
@@ -95,13 +94,12 @@ def test_releases_have_no_value_below_the_levels_and_verify_finds_one(form: str,
     source, target = tmp_path / f"in.{form}", tmp_path / f"out.{form}"
     source.write_text(files[form](rows))
 
-    def run(*arguments: object) -> int:
-        command = [str(one) for one in arguments]
-        return CliRunner().invoke(main, command, standalone_mode=False, catch_exceptions=False).return_value or 0
+    def run(command: str, path: Path, *more: str | Path) -> int:
+        return treeanon(command, path, "-s", tmp_path / "s.toml", "-k", "5", *more).returncode
 
-    assert run("anonymize", source, "-s", tmp_path / "s.toml", "-k", 5, "-o", target) == 0
+    assert run("anonymize", source, "-o", target) == 0
     released = target.read_text()
     assert released.count("2019") == 20 and "2019-03" not in released and "12101" not in released
-    assert run("verify", target, "-s", tmp_path / "s.toml", "-k", 5) == 0
+    assert run("verify", target) == 0
     target.write_text(released.replace("2019", "2019-03-01"))
-    assert run("verify", target, "-s", tmp_path / "s.toml", "-k", 5) == 1
+    assert run("verify", target) == 1
