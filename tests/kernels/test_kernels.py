@@ -14,6 +14,7 @@ from tests.support.paths import ROOT
 from tests.support.strategies import properties
 from treeanon.kernels.jsontext import array_items, repeats_a_key, value_end
 from treeanon.kernels.tree.forest import canonical, gather, group_by_record, hash_records
+from treeanon.kernels.verify.knowledge import rows_of_first
 
 
 def random_trees(rnd: Random, records: int) -> list[list[tuple[int, int]]]:
@@ -140,12 +141,38 @@ def repeated_keys(rnd: Random) -> None:
         assert not found
 
 
+def relations_from_a_label_on(rnd: Random) -> None:
+    """Persons with many labels: the relations of all that come after one, in as many words as that takes."""
+    kinds, sizes = rnd.randint(1, 3), [rnd.choice([1, 5, 63, 64, 65, 130]) for _ in range(rnd.randint(1, 3))]
+    bits = [[[rnd.getrandbits(p) for _ in range(kinds)] for p in range(size)] for size in sizes]
+    start = np.cumsum([0, *sizes]).astype(np.int64)
+    item = np.concatenate([np.arange(size) for size in sizes]).astype(np.int32)
+    needed = [(size + 63) // 64 for size in sizes]
+    rel_start = np.cumsum([0, *(size * kinds * words for size, words in zip(sizes, needed, strict=True))])
+    rel = np.array([w for row, n in zip(bits, needed, strict=True) for p in row for d in p for w in words_of(d, n)])
+    place = [rnd.randrange(size) for size in sizes]
+    holder, ones = np.arange(len(sizes), dtype=np.int32), np.ones(len(sizes), np.int32)
+    known, places = np.array(sizes, np.int32), np.array(place, np.int32)
+    begin, items, words, width, _, _ = rows_of_first(
+        start, item, known, rel_start.astype(np.int64), rel, ones, holder, places, kinds
+    )
+    assert items.tolist() == [p for size, first in zip(sizes, place, strict=True) for p in range(first, size)]
+    expected = [[d >> first for p in row[first:] for d in p] for row, first in zip(bits, place, strict=True)]
+    assert words.tolist() == [w for row in expected for d in row for w in words_of(d, width)]
+    assert begin.tolist() == np.cumsum([0, *(size - first for size, first in zip(sizes, place, strict=True))]).tolist()
+
+
+def words_of(bits: int, width: int) -> list[int]:
+    return np.frombuffer(bits.to_bytes(8 * width, "little"), np.int64).tolist()
+
+
 test_canonical, test_canonical_thorough = properties(canonical_form)
 test_gathering, test_gathering_thorough = properties(gathering, 100)
 test_grouping, test_grouping_thorough = properties(grouping, 100)
 test_hashing, test_hashing_thorough = properties(hashing, 20, 300)
 test_spans_of_values, test_spans_of_values_thorough = properties(spans_of_values)
 test_repeated_keys, test_repeated_keys_thorough = properties(repeated_keys)
+test_relations_from_a_label_on, test_relations_from_a_label_on_thorough = properties(relations_from_a_label_on, 50)
 
 UNCOMPILED = """
 import sys, tempfile

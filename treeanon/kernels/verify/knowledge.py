@@ -18,6 +18,9 @@ from treeanon.kernels.jit import njit
 
 Content = TypeVar("Content", Ints, Longs)
 
+_POSITIVE = 2**63 - 1
+"""All bits of a word but the sign."""
+
 
 @njit
 def row_sizes(offsets: Longs, label: Ints, code: Ints, items: int) -> tuple[Ints, Longs]:
@@ -371,11 +374,18 @@ def rows_of_first(
                 for d in range(kinds):
                     out_rel[((to + p) * kinds + d) * width] = rel[rel_start[row] + (first + p) * kinds + d] >> first
         else:
+            skipped, shift = first >> 6, first & 63
             for p in range(min(size, known[row] - first)):
                 for d in range(kinds):
                     at = rel_start[row] + ((first + p) * kinds + d) * words
                     goal = ((to + p) * kinds + d) * width
-                    for q in range(first, first + p):
-                        bit = (rel[at + (q >> 6)] >> (q & 63)) & 1
-                        out_rel[goal + ((q - first) >> 6)] |= bit << ((q - first) & 63)
+                    # Word by word: bit by bit, a thousand labels a person would take a thousand times a thousand steps
+                    # for each of them. Shifts to the right bring in zeros, also where bit 63 is set.
+                    for w in range((p + 63) >> 6):
+                        word = rel[at + skipped + w]
+                        if shift > 0:
+                            word = ((word >> 1) & _POSITIVE) >> (shift - 1)
+                            if skipped + w + 1 < words:
+                                word |= rel[at + skipped + w + 1] << (64 - shift)
+                        out_rel[goal + w] = word
     return out_start, out_item, out_rel, width, out_weight, whole
