@@ -19,8 +19,7 @@ from random import Random
 import pytest
 
 from tests.support.waiting import WAIT
-from treeanon.cli.logs import LoggedBar
-from treeanon.cli.printing import progress_bar
+from treeanon.cli.printing import LoggedBar, progress_bar
 from treeanon.progress import Bar
 
 SCHEMA = """
@@ -186,7 +185,7 @@ def test_a_bar_is_for_terminals_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_log_has_a_line_every_ten_seconds(
     clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("treeanon.cli.logs.PROGRESS.propagate", False)
+    monkeypatch.setattr("treeanon.cli.printing.PROGRESS.propagate", False)
     with progress_bar("searching", quiet=False) as bar:
         assert bar is not None
         for second in range(35):

@@ -24,8 +24,7 @@ import treeanon as ta
 from tests.support.hostile import NDJSON, NUMBER, WORD, a_schema, put, trees
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.forest import Forest
-from treeanon.io.exchange import exchange
-from treeanon.io.output import open_output
+from treeanon.io.output import exchange, open_output
 
 SCHEMA = "\n".join(["version = 1", "[input]", 'format = "ndjson"', "[[class]]", 'name = "age"', 'path = "age"', ""])
 NAMES = ["o.ndjson", "o.json", "o.xml", "o.trees.jsonl", "o.ndjson.gz", "o.ndjson.zst", "o.zip"]
@@ -206,7 +205,7 @@ def _write_with_failing_rename(target: Path, monkeypatch: pytest.MonkeyPatch, pr
         return rename(self, goal)
 
     monkeypatch.setattr(Path, "rename", failing)
-    monkeypatch.setattr("treeanon.io.exchange._renameat2", lambda: None)
+    monkeypatch.setattr("treeanon.io.output._renameat2", lambda: None)
     with pytest.raises((TreeanonError, SystemExit)) as caught:
         ta.write(few(), target, force=True)
     monkeypatch.undo()
@@ -216,7 +215,7 @@ def _write_with_failing_rename(target: Path, monkeypatch: pytest.MonkeyPatch, pr
 @pytest.mark.parametrize("known", [True, False], ids=["exchange", "renames"])
 def test_a_folder_is_replaced(known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if not known:
-        monkeypatch.setattr("treeanon.io.exchange._renameat2", lambda: None)
+        monkeypatch.setattr("treeanon.io.output._renameat2", lambda: None)
     else:
         monkeypatch.delattr(Path, "rename")
     first, second = put(tmp_path / "new" / "a", "1").parent, put(tmp_path / "old" / "b", "2").parent

@@ -332,8 +332,8 @@ def test_nothing_is_loaded_before_a_url_is_given(tmp_path: Path) -> None:
 def test_parts_of_an_upload_that_fails_are_taken_back(bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     import s3fs
 
+    from treeanon.io.output import unnamed_file
     from treeanon.io.remote import put as upload
-    from treeanon.io.unnamed import unnamed_file
 
     monkeypatch.setattr("s3fs.core.calculate_chunksize", lambda *_, **__: 5 << 20)
     seen: list[object] = []

@@ -22,7 +22,7 @@ from treeanon.privacy.models import KMap
 from treeanon.release.table import check_recoding
 from treeanon.schema.controls import Controls
 from treeanon.table import Table
-from treeanon.verifier.microaggregation import holds_aggregates
+from treeanon.verifier.table import holds_aggregates
 
 SCHEMA = """version = 1
 [input]

@@ -17,7 +17,7 @@ from treeanon.cli.main import exit_code, main
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.release.recommend import SIZES, Recommendation, Trial, recommend, recommendation_text
-from treeanon.risks.one_more import one_more, percent_of
+from treeanon.risks.trees import one_more, percent_of
 
 FLAT = ta.Schema.loads('version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "a"')
 SAMPLES = ROOT / "samples"

@@ -30,7 +30,7 @@ from tests.support.spark_worlds import (
 )
 from treeanon.cli.main import main
 from treeanon.errors import DataError, TreeanonError, UsageError
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.reading import resolved
 from treeanon.schema.relational import nested

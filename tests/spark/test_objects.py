@@ -26,7 +26,7 @@ from tests.support.object_worlds import (
 from tests.support.paths import ROOT
 from treeanon.errors import DataError, UsageError
 from treeanon.forest.merged import merged
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.metrics import measure
 from treeanon.release.tree_request import request_of
 from treeanon.schema import Schema

@@ -18,7 +18,7 @@ from tests.reference.guarantee import holds, largest_k
 from tests.reference.trees import multiset
 from tests.support.hospital import WORD, folder_of, is_truth, slow_release, write_persons
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.spark.engine import anonymize_frame, kept, request_of
 from treeanon.spark.interface import DistributedRelease, Job, engine_named
 from treeanon.spark.lines import LINES, lines_of_files, lines_of_frame

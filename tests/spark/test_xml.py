@@ -14,7 +14,7 @@ from tests.reference.guarantee import holds
 from tests.reference.trees import multiset
 from tests.support.hospital import WORD, folder_of, slow_release, write_persons
 from treeanon.errors import DataError, FileError, UsageError
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.schema import RecordPath
 from treeanon.spark import xml_files
 from treeanon.spark.engine import request_of

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tests.reference.relational import MemorySource, MemoryTable, schema_text
 from tests.support.relational_worlds import draw_world
 from treeanon.forest import Forest, ForestBuilder, ReadReport
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.schema import Schema

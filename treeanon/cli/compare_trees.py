@@ -45,7 +45,7 @@ def compare_trees(
 
     from treeanon.io.compared import refuse_more
     from treeanon.metrics import ml2
-    from treeanon.metrics.compared import compared_trees
+    from treeanon.metrics.measure import compared_trees
     from treeanon.metrics.values import rpda
     from treeanon.reports import losses_text, rpda_line
     from treeanon.table.compared import schema_as_published

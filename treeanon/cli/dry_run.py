@@ -10,8 +10,7 @@ import click
 
 from treeanon.cli.checks import check_extra_output, check_folder, refuse_hierarchies
 from treeanon.cli.html_page import check_page
-from treeanon.cli.logs import is_library
-from treeanon.cli.printing import counted, print_result, printable
+from treeanon.cli.printing import counted, is_library, print_result, printable
 from treeanon.cli.request import CommandRequest
 
 if TYPE_CHECKING:

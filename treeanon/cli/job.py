@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.cli.logs import as_library
+from treeanon.cli.printing import as_library
 from treeanon.cli.request import Made
 from treeanon.errors import FileError, Problem, SchemaError, UsageError
 from treeanon.schema.toml_lines import parse_toml

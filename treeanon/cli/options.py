@@ -15,8 +15,7 @@ from click.shell_completion import CompletionItem
 from treeanon.algorithms.algorithm import Algorithm, parse_parameters
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, TREE_DEFAULT
-from treeanon.cli.logs import show_warnings
-from treeanon.cli.printing import say
+from treeanon.cli.printing import say, show_warnings
 from treeanon.formats import FORMATS
 from treeanon.parameters import Parameter
 

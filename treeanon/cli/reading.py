@@ -110,8 +110,8 @@ def rereadable(source: str) -> Iterator[tuple[str, str | None]]:
     if source != "-":
         yield source, None
         return
+    from treeanon.io.output import unnamed_file
     from treeanon.io.sources import STDIN, find_sources
-    from treeanon.io.unnamed import unnamed_file
 
     (given,) = find_sources(STDIN, ()).items
     copy, path = unnamed_file()

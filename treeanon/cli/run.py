@@ -28,7 +28,7 @@ def command(job: str, dry_run: bool, force: bool, quiet: bool, as_json: bool) ->
     m = 2
     """
     from treeanon.cli.job import Job
-    from treeanon.cli.logs import show_log
+    from treeanon.cli.printing import show_log
 
     found = Job(Path(job))
     with show_log(quiet=quiet or found.is_quiet):

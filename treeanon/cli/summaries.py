@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from treeanon.metrics import MiningLoss
     from treeanon.privacy.models import Model
     from treeanon.release import DocumentsRelease, PermutedRelease, Release, TableRelease
-    from treeanon.risks.one_more import OneMore
+    from treeanon.risks.trees import OneMore
     from treeanon.schema import Schema
     from treeanon.schema.model import Objects
     from treeanon.spark.interface import DistributedRelease

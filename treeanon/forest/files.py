@@ -13,12 +13,10 @@ from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetReader
 from treeanon.forest.forest import Forest
-from treeanon.forest.person_index import PersonIndex
 from treeanon.forest.persons import Piece, RowBatches, digests_of, grouped, same_of
-from treeanon.forest.reference_texts import identity
-from treeanon.forest.row_store import RowStore
+from treeanon.forest.references import identity
+from treeanon.forest.row_store import PersonIndex, RowStore, Spill, in_memory
 from treeanon.forest.rows import without_rows
-from treeanon.forest.spill import Spill, in_memory
 from treeanon.forest.tables import Batch
 from treeanon.randomness import secret_key
 from treeanon.schema import Schema

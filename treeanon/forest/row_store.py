@@ -6,16 +6,64 @@ each run, so that they can be taken from all runs without looking at the others.
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import BinaryIO
 
 import numpy as np
 
 from treeanon.arrays import Ints, Longs
+from treeanon.errors import FileError
 from treeanon.forest.rows import chained, recoded
-from treeanon.forest.spill import Slices
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes, TextCodes
 from treeanon.schema import Layout
+
+Slices = Callable[[int, int], np.ndarray]
+"""Gives the entries of an array from one number to another."""
+
+
+def in_memory(array: np.ndarray) -> Slices:
+    """Return the slices of an array that stays in memory."""
+    return lambda start, stop: array[start:stop]
+
+
+class Spill:
+    """A file without a name, which is gone when the program ends, however it ends; it is made when it is needed.
+
+    >>> spill = Spill()
+    >>> first, second = spill.put(np.arange(5)), spill.put(np.ones((3, 2)))
+    >>> first(1, 3).tolist(), second(0, 3).shape
+    ([1, 2], (3, 2))
+    """
+
+    def __init__(self) -> None:
+        self.file: BinaryIO | None = None
+        self.size = 0
+
+    def put(self, array: np.ndarray) -> Slices:
+        """Write an array, and return its slices, each of which is read from the file again."""
+        start, kind, shape = self.size, array.dtype, array.shape[1:]
+        width = kind.itemsize * int(np.prod(shape, dtype=np.int64))
+        try:
+            if self.file is None:
+                self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - as long as the slices
+            left = array.tobytes()
+            while left:
+                left = left[self.file.write(left) :]
+        except OSError as error:
+            what = f"cannot put rows aside: {error.strerror}; TMPDIR names another folder for them"
+            raise FileError(f"{tempfile.gettempdir()}: {what}") from None
+        self.size += array.nbytes
+        file = self.file
+
+        def read(first: int, stop: int) -> np.ndarray:
+            found = os.pread(file.fileno(), (stop - first) * width, start + first * width)
+            return np.frombuffer(found, kind).reshape(-1, *shape)
+
+        return read
+
 
 Columns = tuple[np.ndarray, ...]
 """What is known of rows beside what they hold: an entry a row in each, their persons first."""
@@ -183,3 +231,49 @@ def _part_of(moved: MovedNodes, layout: Layout, bounds: Sequence[tuple[int, int]
     new = np.append(np.cumsum(stays) - 1, -1)
     columns = (moved.held, moved.code, new[moved.parent], moved.under, row)
     return MovedNodes(*(column[stays].astype(np.int32) for column in columns))
+
+
+class PersonIndex:
+    """The persons of the first file, numbered in the order of its rows; `total` counts those without a key, too."""
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[np.ndarray, Ints]] = []
+        self.total = 0
+        self.high = self.low = np.empty(0, np.uint64)
+        self.number: Ints = np.empty(0, np.int32)
+        self.run = 0
+
+    def add(self, codes: Ints, digests: np.ndarray) -> Ints:
+        """Return the numbers of new persons, given the codes of their digests; -1: a person without a key."""
+        found = self.fresh(len(codes))
+        self.parts.append((digests[codes[codes >= 0]], found[codes >= 0]))
+        return found
+
+    def fresh(self, count: int) -> Ints:
+        """Return numbers of persons who have no key."""
+        self.total += count
+        return np.arange(self.total - count, self.total, dtype=np.int32)
+
+    def close(self) -> int:
+        """Make the persons so far ready to be found; return the first whose key one before it has, -1: none."""
+        digests = np.concatenate([np.empty((0, 2), np.uint64), *(digests for digests, _ in self.parts)])
+        number = np.concatenate([np.empty(0, np.int32), *(number for _, number in self.parts)])
+        self.parts = []
+        order = np.lexsort((digests[:, 1], digests[:, 0]))
+        self.high, self.low, self.number = digests[order, 0], digests[order, 1], number[order]
+        same = self.high[1:] == self.high[:-1]
+        # How many keys have the same first half, at most: nearly always one.
+        edges = np.flatnonzero(np.concatenate([[True], ~same, [True]]))
+        self.run = int(np.diff(edges).max(initial=0)) if len(self.high) else 0
+        again = self.number[1:][same & (self.low[1:] == self.low[:-1])]
+        return int(again.min(initial=np.iinfo(np.int32).max)) if len(again) else -1
+
+    def find(self, digests: np.ndarray) -> Longs:
+        """Return the number of the person of each digest, -1 for none."""
+        found = np.full(len(digests), -1, np.int64)
+        place = np.searchsorted(self.high, digests[:, 0])
+        for step in range(self.run):
+            at = np.minimum(place + step, len(self.high) - 1)
+            fits = (self.high[at] == digests[:, 0]) & (self.low[at] == digests[:, 1])
+            found[fits] = self.number[at[fits]]
+        return found

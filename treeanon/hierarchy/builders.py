@@ -1,4 +1,7 @@
-"""Builders of hierarchies by their names in a schema; here flat ones, prefixes of texts, and groups of neighbors."""
+"""Builders of hierarchies by their names in a schema; here flat ones, prefixes of texts, and groups of neighbors.
+
+How high the hierarchies of a builder are is known before it sees any value.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ import numpy as np
 
 from treeanon.builders import BUILDERS, LEAVES
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.ages import parse_ages
-from treeanon.hierarchy.codes import parse_atc, parse_icd10
-from treeanon.hierarchy.dates import parse_dates
-from treeanon.hierarchy.intervals import parse_intervals
+from treeanon.hierarchy.ages import Ages, parse_ages
+from treeanon.hierarchy.codes import Atc, parse_atc, parse_icd10
+from treeanon.hierarchy.dates import Dates, parse_dates
+from treeanon.hierarchy.intervals import Intervals, parse_intervals
 from treeanon.hierarchy.levels import LevelBuilder, Levels
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.named_codes import with_names
 from treeanon.hierarchy.numbers import DECIMAL
-from treeanon.hierarchy.prefixes import parse_prefix
+from treeanon.hierarchy.prefixes import Prefix, parse_prefix
 from treeanon.hierarchy.terminology import parse_terminology
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")
@@ -338,3 +341,31 @@ def _without_leaves(
     if builder is None or spec[LEAVES]:
         return builder, problems
     return Levels(cast(LevelBuilder, builder)), problems
+
+
+def height_of(source: object) -> int | None:
+    """Return the last level that a class can have by its hierarchy or builder; None where that depends on the values.
+
+    >>> from treeanon.hierarchy import Groups
+    >>> height_of(Prefix((2, 1))), height_of(Hierarchy.flat("ab")), height_of(Groups(3))
+    (3, 1, None)
+    """
+    if isinstance(source, Hierarchy):
+        return source.height
+    if isinstance(source, Levels):
+        below = height_of(source.builder)
+        return None if below is None else below - 1
+    if isinstance(source, Prefix):
+        return len(source.keep) + 1
+    if isinstance(source, Dates):
+        return len(source.levels) + 1
+    if isinstance(source, Intervals):
+        return len(source.widths) + 1
+    if isinstance(source, Ages):
+        return len(source.widths) + 2
+    return 1 if isinstance(source, Flat) else 5 if isinstance(source, Atc) else None
+
+
+def full_height(source: object, tree: Hierarchy) -> int:
+    """Return the last level of a class whose hierarchy is a tree: that of a release may lack the lowest levels."""
+    return max(height_of(source) or 0, tree.height)

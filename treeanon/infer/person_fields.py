@@ -8,11 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from treeanon.formats import FORMATS
-from treeanon.infer.identify import ENOUGH
 from treeanon.infer.leaves import Leaf
 from treeanon.infer.model import Findings, LeftOut, Repeat
 from treeanon.infer.roots import PEOPLE
-from treeanon.infer.secrets import words
+from treeanon.infer.secrets import ENOUGH, words
 from treeanon.schema import FieldPath
 
 _IDS = frozenset(

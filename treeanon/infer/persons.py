@@ -27,10 +27,10 @@ from treeanon.io.columns.arrow_stream import arrow_of
 from treeanon.io.columns.read_table import read_table
 from treeanon.io.given import Given
 from treeanon.io.memory import json_line
+from treeanon.io.output import unnamed_file
 from treeanon.io.reading import read
 from treeanon.io.relational.open import open_tables
 from treeanon.io.sources import STDIN, following_links, stdin_head
-from treeanon.io.unnamed import unnamed_file
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.dump import record_text
 from treeanon.schema.model import InputSpec

@@ -10,7 +10,7 @@ from typing import Any
 
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED
-from treeanon.infer.file_kinds import kinds_of
+from treeanon.infer.files import kinds_of
 from treeanon.infer.json_sample import parsed_lines
 from treeanon.infer.propose import take_sample
 from treeanon.io.documents.json_exact import predicate_holds

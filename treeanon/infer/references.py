@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from treeanon.arrays import Longs
-from treeanon.forest.reference_texts import identity, kind_named
+from treeanon.forest.references import identity, kind_named
 from treeanon.infer.leaves import Holder, Leaf
 from treeanon.infer.model import Findings
 from treeanon.infer.secrets import names_id, words

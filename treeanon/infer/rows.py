@@ -19,12 +19,12 @@ from treeanon.hierarchy.builders import parse_builder
 from treeanon.hierarchy.files import read_hierarchy
 from treeanon.infer.builders import builder_for, type_of
 from treeanon.infer.decide import decide, with_facets_of_rows
-from treeanon.infer.identify import withheld
 from treeanon.infer.json_sample import walk_json
 from treeanon.infer.leaves import Leaf, Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
 from treeanon.infer.person_fields import with_person
 from treeanon.infer.render import render_schema
+from treeanon.infer.secrets import withheld
 from treeanon.infer.stats import Place, Values
 from treeanon.infer.table_paths import Notes, TablePath
 from treeanon.infer.tables import MOST_CLASSES

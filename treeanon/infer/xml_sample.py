@@ -17,7 +17,7 @@ from treeanon.infer.spread import Spread
 from treeanon.infer.stats import Place
 from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
 from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
-from treeanon.io.options import MAX_RECORD_BYTES
+from treeanon.io.interface import MAX_RECORD_BYTES
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath
 

@@ -13,7 +13,7 @@ from treeanon.infer.json_sample import json_sample, lines_sample, one_json_recor
 from treeanon.infer.model import Sample, SampleRequest
 from treeanon.io.documents.yaml_document import as_json_source, json_of_file
 from treeanon.io.documents.yaml_text import as_json, documents
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath
 

@@ -18,8 +18,7 @@ from treeanon.forest import Batch, Forest, ReadReport
 from treeanon.forest.files import FilesBuilder
 from treeanon.forest.persons import builder_of
 from treeanon.formats import NESTED, Format
-from treeanon.io.interface import format_of_name, reader_of, writer_of
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions, format_of_name, reader_of, writer_of
 from treeanon.io.output import Check, open_folder
 from treeanon.io.persons import List, as_files, lists_of, prefixes_of
 from treeanon.io.profiles.seam import decoded, document_of
@@ -224,7 +223,7 @@ def write_files(
 
 def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: BinaryIO, kind: str) -> None:
     from treeanon.io.columns.rows import make_rows
-    from treeanon.io.columns.write_rows import write_rows
+    from treeanon.io.columns.write_table import write_rows
     from treeanon.io.memory import nested_of_forest
     from treeanon.io.writing import lines_of, write_document
 

@@ -14,13 +14,13 @@ from treeanon.io.beyond.look import look_beyond
 from treeanon.io.columns.arrow_stream import ArrowFrame, DictSource, FrameSource
 from treeanon.io.columns.frames import as_rows
 from treeanon.io.columns.read_table import read_table, table_of_rows
+from treeanon.io.interface import ReadOptions
 from treeanon.io.memory import (
     Records,
     forest_of_nested,
     forest_of_records,
     forest_of_tables,
 )
-from treeanon.io.options import ReadOptions
 from treeanon.io.reading import holds_rows, read
 from treeanon.schema import Schema
 from treeanon.schema.derive import as_released

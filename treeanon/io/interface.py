@@ -1,4 +1,4 @@
-"""Protocols of the readers and writers of formats, and the formats that file names stand for.
+"""Protocols of the readers and writers of formats, their options, and the formats that file names stand for.
 
 A new format implements `Reader` and `DocumentWriter`; the table of formats is `treeanon.formats`.
 """
@@ -6,17 +6,54 @@ A new format implements `Reader` and `DocumentWriter`; the table of formats is `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Literal, Protocol, cast
 
-from treeanon.errors import UsageError
-from treeanon.forest import Batch, Forest, ReadReport
+from treeanon.errors import DataError, UsageError
+from treeanon.forest import Batch, Forest
+from treeanon.forest.report import ReadReport
 from treeanon.formats import FORMATS, Format, names_of, the_format
-from treeanon.io.options import ReadOptions
 from treeanon.io.relational.urls import is_database, shown
 from treeanon.io.sources import Source, plain_name
 from treeanon.schema import Schema
+
+MAX_RECORD_BYTES = 64 << 20
+"""The longest record that is read; longer ones are taken for an attack or a wrong format."""
+
+MAX_DOCUMENT_BYTES = 2 << 30
+"""The longest JSON document, which is held in memory; NDJSON has no such limit."""
+
+BATCH_RECORDS = 20_000
+"""Records that a reader hands over at once."""
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How to read: what to do with a broken record, and whether repeated JSON keys are errors.
+
+    In a collection a file that is no document at all is a broken record too. `delimiter` is that of a CSV file (empty:
+    its header decides).
+    """
+
+    on_error: Literal["error", "skip"] = "error"
+    strict: bool = False
+    jobs: int = 1
+    delimiter: str = ""
+    collection: bool = False
+    advance: Callable[[int], None] | None = None
+
+
+@contextmanager
+def broken_files(options: ReadOptions, report: ReadReport) -> Iterator[None]:
+    """Count a file of a collection that cannot be read as skipped, where broken records are to be skipped."""
+    try:
+        yield
+    except DataError:
+        if not options.collection or options.on_error == "error":
+            raise
+        report.skipped += 1
 
 
 class Reader(Protocol):

@@ -1,7 +1,12 @@
-"""Output that appears whole or not at all: written to a temporary place, then renamed."""
+"""Output that appears whole or not at all: written to a temporary place, then renamed.
+
+Temporary files have no name where the system has such; two folders exchange their names in one step where it can.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import gzip
 import os
 import re
@@ -9,17 +14,84 @@ import secrets
 import shutil
 import stat
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from treeanon.errors import FileError, UsageError
-from treeanon.io.exchange import exchange
 from treeanon.io.relational.source import TableSource
 from treeanon.io.relational.urls import is_remote, shown
-from treeanon.io.unnamed import path_of_open, unnamed_file
+
+_HERE = -100
+_EXCHANGE = 2
+_UNKNOWN = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
+
+
+@cache
+def _renameat2() -> Any:
+    """Return Linux's function of that name; None elsewhere."""
+    try:
+        found: Any = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return None
+    found.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    return found
+
+
+def exchange(new: Path, old: Path) -> None:
+    """Give what is at the path `new` the name `old`, and the other way round: nobody finds nothing there meanwhile.
+
+    Where the system cannot do that, `old` is away for an instant, and is back if the new one cannot take its place.
+    """
+    rename = _renameat2()
+    if rename is not None and rename(_HERE, os.fsencode(new), _HERE, os.fsencode(old), _EXCHANGE) == 0:
+        return
+    if rename is not None and (code := ctypes.get_errno()) not in _UNKNOWN:
+        raise OSError(code, os.strerror(code), str(old))
+    away = new.with_name(f".{new.name[:100]}.away")
+    old.rename(away)
+    try:
+        new.rename(old)
+    except BaseException:
+        away.rename(old)
+        raise
+    away.rename(new)
+
+
+_OPEN_FILES = Path("/proc/self/fd")
+
+
+def unnamed_file() -> tuple[BinaryIO, Path]:
+    """Return a new temporary file, to be closed, and a path to it for those who open files by path.
+
+    Where the system has no paths to open files, the file has a name until it is closed, which only this user can open.
+
+    >>> file, path = unnamed_file()
+    >>> _ = file.write(b"x"), file.flush()
+    >>> path.read_bytes(), os.fstat(file.fileno()).st_mode & 0o77
+    (b'x', 0)
+    >>> file.close()
+    """
+    if _OPEN_FILES.is_dir():
+        file = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - the caller closes it
+        return file, path_of_open(file.fileno())
+    named = tempfile.NamedTemporaryFile(prefix="treeanon-")  # noqa: SIM115 - the caller closes it
+    return cast(BinaryIO, named), Path(named.name)
+
+
+def path_of_open(handle: int) -> Path:
+    """Return a path to an open file without a name, for our other processes too."""
+    return Path(f"/proc/{os.getpid()}/fd/{handle}")
+
+
+def is_unnamed(path: Path) -> bool:
+    """Return whether a path is that of an open file of this process."""
+    return path.parent == Path(f"/proc/{os.getpid()}/fd") and path.is_file()
+
 
 STDOUT = "-"
 _OURS = re.compile(r"(record|part)-[0-9]+\.[a-z.]+")

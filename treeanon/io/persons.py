@@ -18,8 +18,7 @@ from treeanon.forest.persons import TIES
 from treeanon.forest.planting import Planter
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.documents.row_texts import Placed, PlacedRows, place
-from treeanon.io.extra_rows import ExtraRows
-from treeanon.io.row_places import Moved, moved_by_kind, persons_of, repeated_rows
+from treeanon.io.extra_rows import ExtraRows, Moved, moved_by_kind, persons_of, repeated_rows
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema
 from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, Part, parts_of

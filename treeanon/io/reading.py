@@ -17,8 +17,7 @@ from treeanon.forest.persons import builder_of
 from treeanon.forest.report import Origin
 from treeanon.formats import FORMATS, Format
 from treeanon.io.columns.csv_dialect import given_delimiter
-from treeanon.io.interface import format_of_name, reader_of
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions, format_of_name, reader_of
 from treeanon.io.output import Written
 from treeanon.io.profiles.seam import decoded
 from treeanon.io.relational.source import TableSource
@@ -107,7 +106,7 @@ def read_back(written: Written, name: str | Path, schema: Schema, format: str, *
     """Return the forest of a written output, by its format; `name` stands for it in messages and decides its
     compression.
     """
-    from treeanon.io.columns.write_rows import delimiter_for
+    from treeanon.io.columns.write_table import delimiter_for
 
     form = FORMATS.named(format)
     called = "standard output" if str(name) == "-" else str(name)

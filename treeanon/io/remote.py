@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 from treeanon.errors import FileError, TreeanonError, UsageError
+from treeanon.io.output import unnamed_file
 from treeanon.io.relational.urls import shown
-from treeanon.io.unnamed import unnamed_file
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

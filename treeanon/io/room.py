@@ -11,8 +11,7 @@ from treeanon.errors import TreeanonError
 from treeanon.forest import ReadReport
 from treeanon.forest.build import with_objects
 from treeanon.formats import Format
-from treeanon.io.interface import reader_of
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions, reader_of
 from treeanon.io.profiles.seam import decoded
 from treeanon.io.reading import input_format
 from treeanon.io.relational.urls import is_remote

@@ -11,8 +11,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.facets import with_facets
 from treeanon.formats import FORMATS, Format, the_format
-from treeanon.io.interface import Document, RecordTexts, format_of_name, writer_of
-from treeanon.io.options import MAX_RECORD_BYTES
+from treeanon.io.interface import MAX_RECORD_BYTES, Document, RecordTexts, format_of_name, writer_of
 from treeanon.io.output import Check, open_folder, open_output
 from treeanon.io.persons import in_rows
 from treeanon.io.profiles.seam import document_of

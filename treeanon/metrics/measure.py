@@ -1,4 +1,4 @@
-"""Everything that a release of trees has lost, measured at once.
+"""Everything that a release of trees has lost, measured at once, from a release at hand or from one that was read.
 
 Relations kept: which part of the input's ancestor-descendant pairs of labels a release still shows.
 
@@ -20,6 +20,8 @@ import numpy as np
 from treeanon.arrays import Floats, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Classes, Forest
+from treeanon.forest.compared import in_terms_of
+from treeanon.forest.merged import comparable, merged
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_records_under, count_records_with, count_relations
 from treeanon.kernels.tree.object_relations import count_object_relations
@@ -258,3 +260,52 @@ def measure_unmatched(
         counts(after),
         objects_counted(before, after),
     )
+
+
+@dataclass(frozen=True)
+class ComparedTrees:
+    """Losses of a release, both collections by the same classes, and nodes that nobody in the original can have.
+
+    `raw` has the release's values as they stand. `recognized` says that both were merged because the release relates
+    values of an object that no object of the original does, and the schema leaves it open what objects are.
+    """
+
+    losses: Losses
+    original: Forest
+    published: Forest
+    strange: Mapping[str, int]
+    raw: Forest
+    recognized: bool = False
+
+
+def compared_trees(
+    original: Forest,
+    raw: Forest,
+    *,
+    weights: Weights | None = None,
+    scope: Scope = "class",
+    in_order: bool = False,
+) -> ComparedTrees:
+    """Return what a release has lost; `raw` has its values as they stand, its records in the original's order or any.
+
+    >>> import treeanon as ta
+    >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
+    >>> forest = ta.Forest.from_records(schema, [[["disease", "flu", []]], [["disease", "acne", []]]])
+    >>> compared_trees(forest, forest.project({"disease": ["*"]})).losses.value_loss
+    1.0
+    """
+    original = comparable(original, raw)
+    published, strange = in_terms_of(original, raw)
+    recognized = _are_merged(original, published)
+    if recognized:
+        original, raw = merged(original), merged(raw)
+        published, strange = in_terms_of(original, raw)
+    losses = (measure if in_order else measure_unmatched)(original, published, weights=weights, scope=scope)
+    return ComparedTrees(losses, original, published, strange, raw, recognized)
+
+
+def _are_merged(original: Forest, published: Forest) -> bool:
+    # A release of whole objects relates no more values than they did, however general it is.
+    if not original.classes.types or not original.schema.input.objects_open:
+        return False
+    return bool((relation_counts(published) > relation_counts(original)).any())

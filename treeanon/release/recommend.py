@@ -15,7 +15,7 @@ from treeanon.forest.shifting import shifted
 from treeanon.progress import Progress, stage
 from treeanon.release.tree import fulfill
 from treeanon.release.tree_request import Request, request_of
-from treeanon.risks.one_more import OneMore
+from treeanon.risks.trees import OneMore
 
 SIZES = ((1, 0), (2, 0), (2, 1), (3, 0), (3, 1), (3, 2))
 """The m and n that are tried, the weaker before the stronger."""

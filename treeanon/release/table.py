@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.freeform.graph import Freeform
 from treeanon.algorithms.table.result import Result, scattered
 from treeanon.arrays import Longs
 from treeanon.errors import GuaranteeError
@@ -25,8 +25,7 @@ from treeanon.table import Column, Table
 from treeanon.table.controls import as_known, weights_by_name
 from treeanon.table.covers import reads_back, value_ranks
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
-from treeanon.verifier.microaggregation import holds_aggregates
-from treeanon.verifier.table import TableVerdict, verify_table
+from treeanon.verifier.table import TableVerdict, holds_aggregates, verify_table
 
 
 @overload

@@ -14,8 +14,7 @@ from treeanon.formats import FORMATS
 from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.columns.frames import to_frame_like, typed_like
 from treeanon.io.columns.read_table import read_table
-from treeanon.io.columns.write_rows import delimiter_for
-from treeanon.io.columns.write_table import table_format, write_table
+from treeanon.io.columns.write_table import delimiter_for, table_format, write_table
 from treeanon.io.output import Written
 from treeanon.metrics.table import FlatLosses
 from treeanon.privacy.models.model import Model, asks_for_size, largest_k

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from treeanon.algorithms.table.freeform.result import refuse_sensitive
+from treeanon.algorithms.table.freeform.graph import refuse_sensitive
 from treeanon.algorithms.table.lattice import OTHER_COLUMNS
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import (

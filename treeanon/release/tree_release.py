@@ -28,7 +28,7 @@ from treeanon.io.reading import read_back
 from treeanon.io.relational.urls import shown
 from treeanon.metrics.measure import Losses
 from treeanon.progress import Progress, stage
-from treeanon.risks.one_more import OneMore, one_more
+from treeanon.risks.trees import OneMore, one_more
 from treeanon.shown import Shown, Summary
 from treeanon.verifier.tree import verify
 from treeanon.verifier.verdict import Verdict

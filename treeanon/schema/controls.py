@@ -14,7 +14,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from treeanon.errors import UsageError
-from treeanon.hierarchy.heights import height_of
+from treeanon.hierarchy.builders import height_of
 
 VALUE_STYLES = ("ranges", "sets", "hierarchy")
 AGGREGATES = ("mean", "median")

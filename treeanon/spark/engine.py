@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import UsageError
 from treeanon.formats import NESTED
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.release.parameters import is_of_rows
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest, table_request_of

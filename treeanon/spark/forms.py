@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED
-from treeanon.io.interface import format_of_name
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions, format_of_name
 from treeanon.io.reading import input_format
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job

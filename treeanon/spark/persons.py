@@ -22,7 +22,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
 from treeanon.forest.persons import PersonBuilder, digests_of
 from treeanon.formats import FORMATS, NESTED
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.persons import as_rows
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema

@@ -31,8 +31,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.builders import Flat
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.number_texts import NumberTexts
-from treeanon.io.interface import reader_of
-from treeanon.io.options import MAX_RECORD_BYTES, ReadOptions
+from treeanon.io.interface import MAX_RECORD_BYTES, ReadOptions, reader_of
 from treeanon.io.reading import nothing_found
 from treeanon.io.sources import Source
 from treeanon.schema import Schema

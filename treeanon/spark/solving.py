@@ -21,7 +21,7 @@ from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.metrics import Losses
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.progress import Progress

@@ -17,8 +17,7 @@ import pyarrow as pa
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.forest import ForestBuilder
 from treeanon.io.documents.xml_ranges import WHOLE, Range, range_source, ranges_of
-from treeanon.io.interface import reader_of, writer_of
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions, reader_of, writer_of
 from treeanon.io.sources import COMPRESSED, plain_name
 from treeanon.schema import Schema
 from treeanon.spark.lines import LINES, Lines, is_folder

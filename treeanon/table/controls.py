@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.arrays import Floats, Ints
 from treeanon.errors import GuaranteeError, UsageError
-from treeanon.hierarchy.heights import full_height
+from treeanon.hierarchy.builders import full_height
 from treeanon.schema.controls import CONTROL_KEYS, Controls, is_control, unfixed_levels
 from treeanon.table.covers import level_maps
 from treeanon.table.table import MISSING, Column, Table

@@ -8,7 +8,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.hierarchy import Hierarchy
-from treeanon.hierarchy.heights import full_height
+from treeanon.hierarchy.builders import full_height
 from treeanon.table import Column, Table
 from treeanon.table.covers import ranked_nodes
 from treeanon.verifier.spans import is_open_end, over_span

@@ -36,7 +36,7 @@ from treeanon.privacy.models import (
 from treeanon.privacy.models.model import Group, exact
 from treeanon.privacy.models.whole import refuse_whole
 from treeanon.verifier.groups import CountedGroups, ValueCounts
-from treeanon.verifier.whole import is_checked
+from treeanon.verifier.population import is_checked
 
 Whole = npt.NDArray[Any]
 """Whole numbers: of 64 bits, or of Python where these would be too few."""

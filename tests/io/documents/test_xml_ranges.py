@@ -19,7 +19,7 @@ from treeanon.errors import DataError
 from treeanon.forest import Forest, ForestBuilder
 from treeanon.io.documents import xml_ranges
 from treeanon.io.documents.xml_ranges import WHOLE, ranges_of
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.spark.xml_files import Piece, read_pieces
 
 

@@ -22,7 +22,7 @@ from tests.support.strategies import properties
 from treeanon.forest import Forest
 from treeanon.formats import TABLE_FILES
 from treeanon.hierarchy import Hierarchy
-from treeanon.io.columns.write_rows import write_rows
+from treeanon.io.columns.write_table import write_rows
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.writing import file_names, kept_primary, needs_of, package_of

@@ -19,7 +19,7 @@ from tests.support.relational_worlds import draw_world
 from tests.support.strategies import properties
 from treeanon.errors import DataError
 from treeanon.forest import Forest, ForestBuilder
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.relational.reading import read_tables, resolved
 from treeanon.schema import Schema
 from treeanon.schema.relational import nested

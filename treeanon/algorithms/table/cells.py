@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.graph import Graph
-from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.freeform.graph import Freeform, Graph
 from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem

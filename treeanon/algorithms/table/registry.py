@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from treeanon.algorithms import papers
+from treeanon.algorithms import algorithm as papers
 from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
 from treeanon.parameters import Parameter
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from treeanon.algorithms.algorithm import Algorithm, AlgorithmRegistry
-from treeanon.algorithms.papers import MULTIRELATIONAL, TREE
+from treeanon.algorithms.algorithm import MULTIRELATIONAL, TREE, Algorithm, AlgorithmRegistry
 from treeanon.errors import UsageError
 from treeanon.parameters import Parameter
 

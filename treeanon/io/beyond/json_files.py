@@ -15,7 +15,7 @@ from treeanon.io.beyond.json_texts import Items, JsonLook, Pairs, members, parse
 from treeanon.io.documents.json_document import JsonDocument, document_bytes, items_of, lines_of, members_of
 from treeanon.io.documents.json_records import Span
 from treeanon.io.documents.json_write import json_text
-from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.interface import ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath
 

@@ -16,7 +16,7 @@ from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.person_files import look_at_files
 from treeanon.io.columns.read_table import read_table
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.persons import as_rows
 from treeanon.io.reading import input_format, read
 from treeanon.io.sources import find_sources, follows_links

@@ -16,7 +16,7 @@ from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.tables import look_at_metadata, look_at_open_rows
 from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.files import Kind, as_lines, lines_of_parquet, opened_rows, rows_of_files, written_name
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.persons import as_files
 from treeanon.io.sources import Sources, plain_name
 from treeanon.kernels.tree.forest import drop_nodes

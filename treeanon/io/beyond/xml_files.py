@@ -19,8 +19,7 @@ from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.key_texts import KeyTexts
 from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier
 from treeanon.io.documents.xml_write import xml_attribute, xml_text
-from treeanon.io.interface import writer_of
-from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.interface import ReadOptions, broken_files, writer_of
 from treeanon.io.sources import Source
 from treeanon.schema import Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE, Container

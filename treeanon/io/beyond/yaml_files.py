@@ -16,7 +16,7 @@ from treeanon.io.documents.json_records import Span
 from treeanon.io.documents.json_write import JsonTexts
 from treeanon.io.documents.yaml_document import as_json_source, documents_of
 from treeanon.io.documents.yaml_text import documents, scalar_json
-from treeanon.io.options import broken_files
+from treeanon.io.interface import broken_files
 from treeanon.io.sources import Source
 
 

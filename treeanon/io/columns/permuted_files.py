@@ -13,8 +13,8 @@ from treeanon.forest.report import ReadReport
 from treeanon.formats import ROWS, TABLE_FILES
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.write_table import table_out
+from treeanon.io.interface import ReadOptions
 from treeanon.io.memory import TablesSource
-from treeanon.io.options import ReadOptions
 from treeanon.io.output import Check, open_folder
 from treeanon.io.relational.folder import FolderSource
 from treeanon.io.relational.source import OneTable, Place, TableSource

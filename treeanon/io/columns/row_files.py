@@ -15,11 +15,11 @@ from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.columns.python_values import check_columns_exist
+from treeanon.io.output import is_unnamed
 from treeanon.io.relational.file_store import Copies, is_plain_file
 from treeanon.io.relational.folder import FolderSource, Part
 from treeanon.io.relational.source import OneTable, Place
 from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources, plain_name
-from treeanon.io.unnamed import is_unnamed
 
 if TYPE_CHECKING:
     import pyarrow as pa

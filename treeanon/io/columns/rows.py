@@ -13,8 +13,8 @@ from treeanon.forest import Batch, Forest, ReadReport
 from treeanon.forest.classes import STAR
 from treeanon.forest.tables import MovedNodes
 from treeanon.io.columns.row_files import STAR_COLUMN
-from treeanon.io.columns.write_rows import delimiter_for, write_rows
-from treeanon.io.options import ReadOptions
+from treeanon.io.columns.write_table import delimiter_for, write_rows
+from treeanon.io.interface import ReadOptions
 from treeanon.io.output import Check, open_output
 from treeanon.io.relational.arrow_tables import TableOut, table_out
 from treeanon.io.relational.fresh_keys import KeyedTable, Shuffled

@@ -16,7 +16,7 @@ from treeanon.errors import DataError
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.io.documents.json_records import JsonRecords, Span, has_repeated_key, parse
-from treeanon.io.options import MAX_DOCUMENT_BYTES, MAX_RECORD_BYTES, ReadOptions, broken_files
+from treeanon.io.interface import MAX_DOCUMENT_BYTES, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.kernels.jsontext import array_items, repeats_a_key, skip_blanks, value_end
 from treeanon.schema import RecordPath, Schema

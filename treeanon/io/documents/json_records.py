@@ -24,7 +24,7 @@ from treeanon.forest.tables import Batch, BatchWriter
 from treeanon.io.documents.json_exact import SlowReader, compile_tables
 from treeanon.io.documents.kernel_columns import Filled, KernelColumns
 from treeanon.io.documents.values import NeedsExactNumbers, new_codes, token_texts
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.kernels.jsonread import read_records
 from treeanon.kernels.jsontext import surely_json
 from treeanon.progress import in_turn

@@ -20,8 +20,7 @@ from treeanon.formats import Format
 from treeanon.io.documents.json_document import line_blocks, spans_of_lines
 from treeanon.io.documents.json_records import JsonRecords, Span
 from treeanon.io.documents.json_write import JsonTexts
-from treeanon.io.interface import LINES, DocumentWriter
-from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.interface import LINES, DocumentWriter, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Schema
 

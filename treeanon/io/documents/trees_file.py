@@ -19,8 +19,7 @@ from treeanon.forest.tables import Batch, BatchWriter, TextCodes
 from treeanon.io.documents.json_document import line_blocks, spans_of_lines
 from treeanon.io.documents.json_records import has_repeated_key, parse
 from treeanon.io.documents.json_write import json_text
-from treeanon.io.interface import Document, DocumentWriter
-from treeanon.io.options import BATCH_RECORDS, ReadOptions, broken_files
+from treeanon.io.interface import BATCH_RECORDS, Document, DocumentWriter, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.kernels.jsontext import lines_with_repeats
 from treeanon.kernels.tree.forest import depths

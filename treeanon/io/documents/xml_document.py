@@ -23,7 +23,7 @@ from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier, Xm
 from treeanon.io.documents.xml_head import check_head
 from treeanon.io.documents.xml_ranges import Range
 from treeanon.io.documents.xml_records import LARGE, Chain, XmlRecords
-from treeanon.io.options import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions, broken_files
+from treeanon.io.interface import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import Layout, Schema, Shape
 

@@ -19,7 +19,7 @@ from treeanon.arrays import Ints
 from treeanon.forest.report import Dropped
 from treeanon.forest.tables import Batch
 from treeanon.io.documents.kernel_columns import Filled, KernelColumns
-from treeanon.io.options import MAX_RECORD_BYTES
+from treeanon.io.interface import MAX_RECORD_BYTES
 from treeanon.kernels.xmlread import ITEM, MAX_KEYS, OBJECT, SCALAR, SKIP, XmlTables, read_elements
 from treeanon.progress import in_turn
 from treeanon.randomness import hash_seed

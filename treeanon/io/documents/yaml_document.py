@@ -19,8 +19,7 @@ from treeanon.io.documents.json_document import array_spans, whole_spans
 from treeanon.io.documents.json_records import JsonRecords, Span
 from treeanon.io.documents.json_write import JsonTexts
 from treeanon.io.documents.yaml_text import Bare, as_json, documents, yaml_lines, yaml_string
-from treeanon.io.interface import Document, DocumentWriter
-from treeanon.io.options import ReadOptions, broken_files
+from treeanon.io.interface import Document, DocumentWriter, ReadOptions, broken_files
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath, Schema
 

@@ -17,7 +17,7 @@ import yaml
 import yaml.events as ev
 
 from treeanon.errors import DataError
-from treeanon.io.options import MAX_RECORD_BYTES
+from treeanon.io.interface import MAX_RECORD_BYTES
 
 DEEPEST = 200
 _MOST_COPIES = 100

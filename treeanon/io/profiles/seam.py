@@ -10,8 +10,7 @@ from typing import BinaryIO, cast
 
 from treeanon.errors import DataError
 from treeanon.formats import Format
-from treeanon.io.interface import Document, writer_of
-from treeanon.io.options import MAX_DOCUMENT_BYTES
+from treeanon.io.interface import MAX_DOCUMENT_BYTES, Document, writer_of
 from treeanon.io.sources import Source
 from treeanon.profiles import PROFILES, Profile
 from treeanon.schema import Schema

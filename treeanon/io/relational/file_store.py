@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from treeanon.errors import DataError, FileError, UsageError
+from treeanon.io.output import unnamed_file
 from treeanon.io.relational.urls import is_remote, shown
 from treeanon.io.sources import COMPRESSED, STDIN, Source, find_sources, refuse_links
-from treeanon.io.unnamed import unnamed_file
 
 if TYPE_CHECKING:
     from sqlite3 import Connection

@@ -18,7 +18,7 @@ from treeanon.forest import Batch, ReadReport
 from treeanon.forest.tables import ContainerRows
 from treeanon.formats import TABLE_FILES
 from treeanon.io.columns.texts import Unreadable, coded_in
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.relational.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.moved_tables import Accounts, Numbering, numbering, read_moved
 from treeanon.io.relational.plan import RECORD_COLUMN, Plan, Stop, make_plan

@@ -16,7 +16,7 @@ import orjson
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.formats import ROWS, TABLE_FILES, Format
-from treeanon.io.columns.write_rows import write_rows
+from treeanon.io.columns.write_table import write_rows
 from treeanon.io.output import Check, Folder, open_folder, open_output
 from treeanon.io.relational.arrow_tables import TableOut, tables_out
 from treeanon.io.relational.file_store import PACKAGE

@@ -12,7 +12,7 @@ from treeanon.io.beyond.findings import found_beyond
 from treeanon.io.beyond.look import look_beyond
 from treeanon.io.compared import HowToRead, read_both, read_rows, refuse_more
 from treeanon.io.reading import read
-from treeanon.metrics.compared import compared_trees
+from treeanon.metrics.measure import compared_trees
 from treeanon.metrics.table import measure
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.tree_release import unprotected_classes
@@ -20,7 +20,7 @@ from treeanon.reports.page.charts import sizes_of
 from treeanon.reports.page.statement import AnyVerdict
 from treeanon.reports.signed.law import Promise
 from treeanon.risks import Risk, risk_of_table, risk_of_trees
-from treeanon.risks.one_more import one_more
+from treeanon.risks.trees import one_more
 from treeanon.schema import Schema
 from treeanon.schema.controls import controls_of
 from treeanon.schema.derive import as_released

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from treeanon.errors import DataError
 from treeanon.forest import ReadReport
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.relational.moved_tables import ABOVE, CLASS, HOLDER, NODE, UNDER, VALUE, owner_key
 from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
 from treeanon.schema.keys import ForeignKey, columns_text

@@ -17,7 +17,7 @@ import pyarrow as pa
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import ReadReport
 from treeanon.formats import NESTED
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.reading import nothing_found
 from treeanon.io.relational.moved_tables import (
     ABOVE,

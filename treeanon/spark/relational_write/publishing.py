@@ -19,8 +19,8 @@ import pyarrow as pa
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import ReadReport
 from treeanon.formats import ROWS, TABLE_FILES
-from treeanon.io.columns.write_rows import write_lines
-from treeanon.io.options import ReadOptions
+from treeanon.io.columns.write_table import write_lines
+from treeanon.io.interface import ReadOptions
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import PACKAGE
 from treeanon.io.relational.reading import resolved

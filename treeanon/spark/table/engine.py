@@ -21,7 +21,7 @@ from treeanon.errors import GuaranteeError, TreeanonError
 from treeanon.formats import FORMATS, ROWS
 from treeanon.hierarchy import Flat
 from treeanon.io.columns.read_table import table_of_rows
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.io.sources import plain_name
 from treeanon.privacy.models.model import largest_k
 from treeanon.release import TableRelease

@@ -23,7 +23,7 @@ from treeanon.forest.build import hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.rows import read_rows
-from treeanon.io.options import ReadOptions
+from treeanon.io.interface import ReadOptions
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
 from treeanon.spark.reading import PartitionReport, gather, report_rows

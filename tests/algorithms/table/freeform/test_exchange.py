@@ -16,7 +16,7 @@ from tests.reference.onedim import random_table
 from tests.support.strategies import properties
 from treeanon.algorithms.table import local, mondrian
 from treeanon.algorithms.table.freeform.exchange import search
-from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.freeform.graph import Freeform
 from treeanon.algorithms.table.onedim import k_anonymity
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import STYLES

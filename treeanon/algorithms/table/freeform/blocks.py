@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.graph import Graph, drawn_originals
-from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
+from treeanon.algorithms.table.freeform.graph import Freeform, Graph, drawn_originals, requested_freeform_k
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, Points, few_values_first, ordered, sorted_rows, tuple_keys
 from treeanon.algorithms.table.problem import Problem

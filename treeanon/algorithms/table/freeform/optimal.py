@@ -20,7 +20,7 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform import greedy, hungarian
 from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
-from treeanon.algorithms.table.freeform.result import Freeform
+from treeanon.algorithms.table.freeform.graph import Freeform
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints

@@ -12,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.table.freeform.blocks import prices_of
-from treeanon.algorithms.table.freeform.graph import Graph, drawn_originals, rings
-from treeanon.algorithms.table.freeform.result import Freeform, requested_freeform_k
+from treeanon.algorithms.table.freeform.graph import Freeform, Graph, drawn_originals, requested_freeform_k, rings
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem
