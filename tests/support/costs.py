@@ -29,10 +29,10 @@ def _cpu() -> tuple[float, float]:
     return time.process_time(), children.ru_utime + children.ru_stime
 
 
-def _memory() -> float:
-    """Return the megabytes that the process holds now."""
+def memory() -> int:
+    """Return the bytes that the process holds now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * resource.getpagesize() / 1e6
+    return pages * resource.getpagesize()
 
 
 class Compiling:
@@ -74,13 +74,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     target = item.config.getoption("--costs")
     if target is None:
         return (yield)
-    (own, children), memory = _cpu(), _memory()
+    (own, children), before = _cpu(), memory()
     compiled, count = compiling.seconds, compiling.count
     result = yield
     own_after, children_after = _cpu()
     costs = (own_after - own, children_after - children, compiling.seconds - compiled)
-    held = _memory()
-    line = [f"{each:.3f}" for each in costs] + [str(compiling.count - count), f"{held - memory:.0f}", f"{held:.0f}"]
+    held = memory()
+    line = [*(f"{each:.3f}" for each in costs), str(compiling.count - count)]
+    line += [f"{(held - before) / 1e6:.0f}", f"{held / 1e6:.0f}"]
     line += [os.environ.get("PYTEST_XDIST_WORKER", "alone"), item.nodeid]
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("a") as file:
