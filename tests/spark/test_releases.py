@@ -274,10 +274,6 @@ def test_what_cannot_be_is_refused(spark: Any, tmp_path: Path) -> None:
         publish(case, algorithm="miracle")
     with pytest.raises(UsageError, match="objective = mining"):
         publish(case, objective="mining")
-    with pytest.raises(UsageError, match="max_suppressed"):
-        publish(case, max_suppressed=2)
-    with pytest.raises(UsageError, match="negative"):
-        publish(case, negative="sex")
     with pytest.raises(GuaranteeError, match="fewer than k"):
         publish(case, k=41)
     with pytest.raises(FileError, match="no such file"):
