@@ -100,8 +100,8 @@ class ByPackage(LoadScopeScheduling):
         return min(self.workqueue, key=rank)
 
 
-def _package(file: str) -> str:
-    return file.rpartition("/")[0]
+def _package(scope: str) -> str:
+    return scope if scope in WHOLE else scope.rpartition("/")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
