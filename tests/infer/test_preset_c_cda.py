@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
 import treeanon as ta
 from tests.support.c_cda_rules import problems_of
+from tests.support.command_line import treeanon
 from tests.support.health_samples import Health
-from treeanon.cli.main import main
 from treeanon.errors import DataError
 from treeanon.forest.facets import with_facets
 from treeanon.io.interface import writer_of
@@ -23,9 +22,9 @@ from treeanon.io.profiles.c_cda import CODEC, from_hl7, to_hl7
 
 
 def run(*arguments: object, code: int = 0) -> str:
-    result = CliRunner().invoke(main, [str(one) for one in arguments], standalone_mode=False, catch_exceptions=False)
-    assert (result.return_value or 0) == code, result.output
-    return result.output
+    done = treeanon(*map(str, arguments))
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
 
 
 @dataclass(frozen=True)

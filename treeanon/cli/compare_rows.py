@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.cli.compared import Compared, Uses
-from treeanon.cli.reading import Reading, read_as_table, read_both
+from treeanon.cli.reading import OF_SCHEMAS, Reading, read_as_table, read_both
 
 if TYPE_CHECKING:
     from treeanon.metrics.table import FlatLosses, QueryLoss
@@ -158,7 +158,7 @@ def compare_permuted(
 
     original = read_as_table(before, schema, reductions, reading, quiet=quiet)
     # The files of a permuted release have their formats in their names.
-    options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter", "objects")}
+    options: Any = {name: one for name, one in reading.items() if name not in ("format", "delimiter", *OF_SCHEMAS)}
     made = read_permuted(after, schema_as_published(table_schema(original, ROWS)), **options)
     refuse_more(before, len(original), after, len(made.records))
     matched, strange = _in_terms_of(original, made)

@@ -36,7 +36,7 @@ class Reading(TypedDict):
     follow_links: bool
 
 
-_OF_SCHEMAS = ("objects", "csv_safe", "follow_links")
+OF_SCHEMAS = ("objects", "csv_safe", "follow_links")
 """Options that say of a schema what it may say itself."""
 
 
@@ -45,7 +45,7 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(command)
     def gathered(*args: Any, source_format: str | None, jobs: int | None, **given: Any) -> Any:
-        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", *_OF_SCHEMAS)}
+        reading = {name: given.pop(name) for name in ("delimiter", "on_error", "strict", "show_values", *OF_SCHEMAS)}
         reading |= {"format": source_format, "jobs": jobs or os.cpu_count() or 1}
         return command(*args, reading=reading, **given)
 
@@ -100,7 +100,7 @@ def load_schema(path: str, reading: Reading) -> Schema:
 
 def how_to_read(reading: Reading) -> HowToRead:
     """Return the options of readers."""
-    how: Any = {name: value for name, value in reading.items() if name not in _OF_SCHEMAS}
+    how: Any = {name: value for name, value in reading.items() if name not in OF_SCHEMAS}
     return cast("HowToRead", how)
 
 

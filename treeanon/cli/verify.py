@@ -11,6 +11,7 @@ import click
 from treeanon.cli.options import Command, model_options, printing_options, reduce_option, schema_option
 from treeanon.cli.printing import counted, dropped_lines, print_result, printable, progress_bar, say
 from treeanon.cli.reading import (
+    OF_SCHEMAS,
     Reading,
     load_schema,
     read_as_table,
@@ -398,7 +399,7 @@ def _of_permuted(request: VerifyRequest) -> tuple[PermutedVerdict, ReadReport]:
         raise click.UsageError("--delimiter does not apply to --permuted: datapackage.json has the delimiter")
     models = models_of_options(request.k, request.models)
     options: dict[str, Any] = {**request.reading}
-    for name in ("format", "delimiter", "objects", "csv_safe", "follow_links"):
+    for name in ("format", "delimiter", *OF_SCHEMAS):
         del options[name]
     made = read_permuted(request.release, request.schema, **options)
     report = report_of(made)

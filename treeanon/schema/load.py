@@ -53,8 +53,7 @@ def with_presets(document: dict[str, Any], source: str) -> dict[str, Any]:
         _fail(source, "withhold", f"no class {wrong[0]!r} in what is used{guess}")
     made = {**document, "class": [*own, *_classes(presets, _files(document), taken | set(withheld))]}
     profile = next((preset.profile for preset in presets if preset.profile), "")
-    output = made.get("output", {})
-    return {**made, "output": {"profile": profile, **output}} if profile and isinstance(output, dict) else made
+    return {"output": {"profile": profile}, **made} if profile else made
 
 
 def _names(document: dict[str, Any], key: str, source: str) -> list[str]:
