@@ -155,7 +155,7 @@ def _target(spark: SparkSession, job: Job, form: InputForm) -> Target:
 
 
 def _written(
-    dataset: Dataset, solved: SolveResult, target: Target, form: Form, seed: int | None, notify: Notify
+    dataset: Dataset, solved: SolveResult, target: Target, form: Form, seed: int | None, notify: Notifier
 ) -> Verdict:
     """Write the records to a target, which appears whole or not at all; return the verdict on what was written."""
     notify("writing")
@@ -170,6 +170,7 @@ def _written(
         notify("verifying the output")
         again: Lines = replace(form.read(dataset.frame.sparkSession, place, schema, ReadOptions()), name=target.name)
         verdicts.append(verify_written(again, schema, dataset, solved))
+        notify.refuse_abandoned()
 
     target.write(save, check)
     return verdicts[-1]

@@ -246,9 +246,13 @@ class Notifier:
 
     def __call__(self, words: str) -> None:
         """Report a sentence."""
-        self.progress(0, None)
+        self.refuse_abandoned()
         if self.notify is not None:
             self.notify(words)
+
+    def refuse_abandoned(self) -> None:
+        """End work that has been abandoned: what is checked after Ctrl-C gets no name."""
+        self.progress(0, None)
 
 
 def interruptible(work: Callable[[Notifier], T], notify: Notify | None) -> T:

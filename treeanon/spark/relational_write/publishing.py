@@ -26,13 +26,14 @@ from treeanon.io.relational.file_store import PACKAGE
 from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.writing import FOLDER, file_names, is_package, package_of, plan_of
 from treeanon.schema import Schema
-from treeanon.spark.interface import Job, Notify
+from treeanon.spark.interface import Job
 from treeanon.spark.reading import Dataset
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.relational_read.inputs import FolderTables
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.relational_write.parts import parts_for
 from treeanon.spark.relational_write.tables import DistributedTables, distributed_tables
+from treeanon.spark.session import Notifier
 from treeanon.spark.solving import SolveResult, verify_written
 from treeanon.spark.writing import Target
 from treeanon.verifier.verdict import Verdict
@@ -172,7 +173,7 @@ def write_tables(
     schema: Schema,
     tables: Schema,
     seed: int | None,
-    notify: Notify,
+    notify: Notifier,
 ) -> Verdict:
     """Write tables to a target; return the verdict on what was written. `tables` is the schema with all keys, `schema`
     the given one.
@@ -186,6 +187,7 @@ def write_tables(
         with closing(lines_of_folder(spark, place.removeprefix("file:"), schema, ReadOptions())) as found:
             _refuse_more(target.name, found.report)
             verdicts.append(verify_written(replace(found, name=target.name), dataset.schema, dataset, solved))
+        notify.refuse_abandoned()
 
     parts = parts_for(after.records, after.nodes)
     with distributed_tables(dataset, solved.recipe, tables, seed, parts) as spread:

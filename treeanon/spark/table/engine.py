@@ -224,6 +224,7 @@ def _written(
         again = written_input(spark, place, rows.columns, form, delimiter)
         again = replace(again, lines=replace(again.lines, name=target.name, files={}))
         found.append(_checked(again, rows, published, request, target.name, notify))
+        notify.refuse_abandoned()
 
     target.write(write, check)
     return found[-1]
