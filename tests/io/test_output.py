@@ -400,11 +400,12 @@ def wait_until_it_writes(process: subprocess.Popen[bytes], folder: Path) -> bool
         try:
             for handle in handles.iterdir():
                 goal = str(handle.readlink())
-                if goal.startswith(str(folder)) and handle.stat().st_size:
+                if goal.startswith(str(folder)) and handle.is_file() and handle.stat().st_size:
                     return True
         except OSError:
-            continue
-        if any(path.stat().st_size for path in folder.glob(".*/part-*")):
+            pass
+        # Parts of a folder are open for moments only; the folder is staged in a hidden one.
+        if any(folder.glob(".*/*/part-*")):
             return True
         time.sleep(0.002)
     return False

@@ -26,8 +26,8 @@ from treeanon.schema.toml_lines import parse_toml
 def with_presets(document: dict[str, Any], source: str) -> dict[str, Any]:
     """Return a parsed schema with the classes of the presets that it uses, but for those that it withholds.
 
-    A class of the schema's own takes the place of that of its name, and so of one for each code system. Without an
-    `[output]` the profile is that of the preset.
+    A class of the schema's own takes the place of that of its name, and so of one for each code system. The profile is
+    that of the preset, unless an `[output]` names one or is empty.
     """
     used, withheld = (_names(document, key, source) for key in ("use", "withhold"))
     if not used:
@@ -53,7 +53,11 @@ def with_presets(document: dict[str, Any], source: str) -> dict[str, Any]:
         _fail(source, "withhold", f"no class {wrong[0]!r} in what is used{guess}")
     made = {**document, "class": [*own, *_classes(presets, _files(document), taken | set(withheld))]}
     profile = next((preset.profile for preset in presets if preset.profile), "")
-    return {"output": {"profile": profile}, **made} if profile else made
+    output = made.get("output")
+    # An [output] that is empty wants none; one that says something else leaves the profile as it is.
+    if not profile or (output is not None and not (isinstance(output, dict) and output)):
+        return made
+    return {**made, "output": {"profile": profile, **(output or {})}}
 
 
 def _names(document: dict[str, Any], key: str, source: str) -> list[str]:
