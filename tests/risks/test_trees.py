@@ -16,8 +16,9 @@ from tests.support.strategies import parents_of_classes, properties
 from tests.verifier.test_tree import KNOWN, random_forest
 from treeanon.errors import UsageError
 from treeanon.reports.text import risk_text
-from treeanon.risks import Risk
-from treeanon.risks.trees import risk_of_trees
+from treeanon.privacy import Guarantee
+from treeanon.risks import Risk, trees
+from treeanon.risks.trees import one_more, risk_of_trees
 
 SCHEMA = 'version = 1\n[input]\nformat = "trees"\n[[class]]\nname = "disease"\n'
 
@@ -64,13 +65,19 @@ def check_by_brute_force(rnd: Random) -> None:
         known = sorted(classes)
     k, m, n = rnd.randint(2, 6), rnd.randint(1, 4), rnd.randint(0, 6)
     records = with_traces(forest.records(), parents_of_classes(forest))
-    risk = risk_of_trees(forest, k=k, m=m, n=n, seconds=None, jobs=1)
+    with pytest.MonkeyPatch.context() as patched:
+        # From so many holders on, sets are first looked for in a part of them.
+        patched.setattr(trees, "_LARGE", rnd.choice([1, 4096]))
+        risk = risk_of_trees(forest, k=k, m=m, n=n, seconds=None, jobs=1)
+        beyond = one_more(forest, Guarantee(k, m - 1, n)) if m > 1 else None
     found = slow_guarantee.groups(records, m, n, known=known)
     assert persons_by_cell(risk) == {
         (i, j): (len(singled_out(found, k, i, j)), len(singled_out(found, 2, i, j)))
         for i in range(1, m + 1)
         for j in range(n + 1)
     }
+    if beyond is not None:
+        assert (beyond.share.persons, beyond.share.of) == (len(singled_out(found, k, m, n)), len(records))
     assert (risk.decided, risk.persons, risk.exactness) == (len(records), len(records), "exact")
     assert {share.of for row in risk.below_k for share in row} == {len(records)}
     order = ["*", *forest.classes.names]

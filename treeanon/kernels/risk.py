@@ -56,7 +56,8 @@ def sharing(
     order[0] = row
     filled = 1
     for h in range(count):
-        if holder[h] != row:
+        # Of a part of the holders the row need not be one: then it takes the place of the last.
+        if holder[h] != row and filled < count:
             order[filled] = holder[h]
             filled += 1
     longest = 1
@@ -285,24 +286,43 @@ def decide_row(
     table: Longs,
     used: int,
     relation_kinds: int,
+    large: int,
+    enough: bool,
 ) -> tuple[Longs, int]:
-    """Decides one row; the table of patterns with those of the row, and how many there are."""
+    """Decides one row; the table of patterns with those of the row, and how many there are.
+
+    What at least `large` rows hold is first looked for in a part of them: where all sets have k persons already there,
+    none is rare. With `enough` it is enough to know that some set is rare, and `level` says of what size one is: the
+    rarest labels are looked at first, and the table is not filled.
+    """
     begin, item = rows[0][row], rows[1]
     labels: Mask = np.int64(rows[2][row])
     # What is never looked at holds something that is known to be rare: so it is taken for rare.
     smaller = np.full(sets_up_to(labels, deepest), -1, np.int64)
     bits = relation_kinds * (deepest * (deepest - 1) // 2)
     minimal, places = np.empty(1 << bits, np.int32), np.empty(8, np.int64)
-    notes = (level, single, smaller, np.zeros(1 << bits, np.bool_), minimal, np.zeros(1 << bits, np.int64))
+    rare, persons = np.zeros(1 << bits, np.bool_), np.zeros(1 << bits, np.int64)
     kids, at = np.zeros(MOST + 1, np.int64), np.zeros(MOST + 1, np.int64)
     kid_item, kid_start = np.empty((MOST, labels), np.int32), np.empty((MOST, labels + 1), np.int64)
     count, chain, stack = np.zeros(labels, np.int64), np.empty(8, np.int64), np.empty((64, 4), np.int32)
     kinds: Mask = np.int64(relation_kinds)
     cells, seen = np.zeros(labels << bits, np.int32), np.zeros(labels, np.bool_)
-    # From the last label up, and so every set after all of its parts.
-    for first in range(labels - 1, -1, -1):
+    few_level, few_single = np.empty_like(level), np.empty_like(single)
+    step: Mask = np.int64(0)
+    in_part = True
+    while step < labels:
+        # From the last label up, and so every set after all of its parts.
+        first = step if enough else labels - 1 - step
         c = item[begin + first]
         holder = holders[1][holders[0][c] : holders[0][c + 1]]
+        in_part = in_part and len(holder) >= large
+        if in_part:
+            # Rows come in the order of their hashes, which says nothing of them.
+            holder = holder[: max(len(holder) >> 4, k)]
+            few_level[:], few_single[:] = NEVER, NEVER
+            notes = (few_level, few_single, smaller, rare, minimal, persons)
+        else:
+            notes = (level, single, smaller, rare, minimal, persons)
         last = labels - 1 if deepest > 1 else first
         start, names, rel, width, weight = sharing(rows, holder, row, first, last, slot, deepest < 3, kinds)
         if len(stack) < len(holder):
@@ -315,11 +335,13 @@ def decide_row(
         places[0] = first
         while depth > 0:
             found = look_at_entries(rows, row, places, stack, lo, hi, weight, depth, n, k, notes, deepest, kinds)
-            for j in range(found):
+            for j in range(0 if in_part or enough else found):
                 table, used = counted(table, used, group, item, begin, places, depth, minimal[j], stamp, times, kinds)
-            total = notes[5][0]
+            total = persons[0]
+            if in_part and few_level.min() < NEVER:
+                break
             # Sets with more labels are rare as well, and can do no more than single the person out alone.
-            further = depth < deepest and total > 1 and (total >= k or single[0] > depth + 1)
+            further = depth < deepest and total > 1 and (total >= k or (single[0] > depth + 1 and not enough))
             if further and depth == deepest - 1:
                 final = kid_item[depth]
                 many = count_last(
@@ -329,7 +351,7 @@ def decide_row(
                     places[depth] = final[i]
                     cell: Mask = np.int64(final[i]) << bits
                     found = look_at_cells(rows, row, places, cells, cell, depth + 1, n, k, notes, kinds)
-                    for j in range(found):
+                    for j in range(0 if in_part or enough else found):
                         table, used = counted(
                             table, used, group, item, begin, places, depth + 1, minimal[j], stamp, times, kinds
                         )
@@ -352,18 +374,35 @@ def decide_row(
                 depth -= 1
             if depth == 1:
                 break
+        if in_part and few_level.min() < NEVER:
+            in_part = False
+            continue
+        in_part = True
+        step += 1
+        if enough and level.min() < NEVER:
+            break
     return table, used
 
 
 @njit
 def decide(
-    rows: Rows, holders: Holders, group: Ints, chosen: Ints, times: Ints, deepest: Ints, n: int, k: int, kinds: int
+    rows: Rows,
+    holders: Holders,
+    group: Ints,
+    chosen: Ints,
+    times: Ints,
+    deepest: Ints,
+    n: int,
+    k: int,
+    kinds: int,
+    large: int,
+    enough: bool,
 ) -> tuple[Ints, Ints, Longs]:
     """For the chosen rows the least number of labels that singles them out, by the number of relations from 0 to n.
 
     Twice: among fewer than k persons, and alone; NEVER where none does. Sets of more than deepest[i] labels are not
     looked at for row chosen[i]. The third is the table of dangerous patterns, as risk_patterns.py has it, in which the
-    row counts for times[i] persons.
+    row counts for times[i] persons. For `large` and `enough` see decide_row.
     """
     level = np.full((len(chosen), n + 1), NEVER, np.int32)
     single = np.full((len(chosen), n + 1), NEVER, np.int32)
@@ -379,7 +418,23 @@ def decide(
         for p in range(rows[2][row]):
             slot[item[start[row] + p]] = p
         table, used = decide_row(
-            rows, holders, group, row, i + 1, times[i], deepest[i], n, k, slot, level[i], single[i], table, used, kinds
+            rows,
+            holders,
+            group,
+            row,
+            i + 1,
+            times[i],
+            deepest[i],
+            n,
+            k,
+            slot,
+            level[i],
+            single[i],
+            table,
+            used,
+            kinds,
+            large,
+            enough,
         )
         for p in range(rows[2][row]):
             slot[item[start[row] + p]] = -1

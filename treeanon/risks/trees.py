@@ -9,7 +9,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,8 @@ _MOST_SETS = 4_000_000
 _PILOT = 200
 _PILOT_SHARE = 0.1
 _STEP = 8
+_LARGE = 4096
+"""Rows of whom a part is looked at first."""
 
 Sizes = npt.NDArray[np.float64]
 
@@ -71,30 +73,20 @@ def risk_of_trees(
     _refuse(k, m, n, seconds, sample)
     begun = time.perf_counter()
     forest = with_traces(forest)
-    asked = Guarantee(k, m, n)
-    decider = _Decider.of(rows_of(forest, asked, roles_of(forest, asked), apart=False), k, m, n)
-    persons = len(forest)
-    drawn = _chosen(decider, persons, seconds, sample, seed, jobs or os.cpu_count() or 1)
-    rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
-    weight = decider.rows.weight.astype(np.int64)
-    times = weight if drawn is None else np.bincount(drawn, minlength=len(decider.rows))[rows]
-    found = _decided(decider, rows, times, jobs or os.cpu_count() or 1, progress)
-    decided = int(times.sum())
-    cells = [
-        _cells(levels, found.times, found.deepest, decided, m, sampled=drawn is not None)
-        for levels in (found.level, found.single)
-    ]
+    decider = _Decider.of(forest, k, m, n)
+    found = _look_at(decider, len(forest), seconds, sample, seed, jobs, progress)
+    below_k, unique = found.cells(found.level, m), found.cells(found.single, m)
     return Risk(
         "trees",
         k,
         m,
         n,
-        persons,
-        decided,
-        "exact" if drawn is None else "sampled",
-        cells[0],
-        cells[1],
-        _combinations(forest, found.tables, decided),
+        len(forest),
+        found.persons,
+        "sampled" if found.sampled else "exact",
+        below_k,
+        unique,
+        _combinations(forest, found.tables, found.persons),
         largest_l=_largest_l(forest, min(m, 2), min(n, 1), jobs),
         seconds=time.perf_counter() - begun,
     )
@@ -140,16 +132,20 @@ class _Decider:
     sets: Sizes
     n: int
     k: int
+    enough: bool
 
     @classmethod
-    def of(cls, rows: Rows, k: int, m: int, n: int) -> _Decider:
+    def of(cls, forest: Forest, k: int, m: int, n: int, *, enough: bool = False) -> _Decider:
+        """Return what decides the persons of a forest; with `enough` only whether m labels single each out."""
+        asked = Guarantee(k, m, n)
+        rows = rows_of(forest, asked, roles_of(forest, asked), apart=False)
         begin, holder, _, _ = holders_of(rows.start, rows.item, rows.items, 1)
         most = max(size for size in (2, *range(2, m + 1)) if size < 3 or _bits(rows.kinds, size) <= kernels.MOST_BITS)
         deepest, sets = _deepest(rows.known, min(m, most))
         # Nobody has larger sets of labels than of all that are held.
         told = np.where((rows.known <= deepest) & (deepest < m), m, deepest).astype(np.int32)
         columns = (rows.start, rows.item, rows.known, rows.rel_start, rows.rel, rows.weight)
-        return cls(rows, columns, (begin, holder), deepest, told, sets, n, k)
+        return cls(rows, columns, (begin, holder), deepest, told, sets, n, k, enough)
 
     def decide(self, rows: Longs, times: Longs) -> tuple[Ints, Ints, Longs]:
         """Return the kernel's decisions for these rows, each standing for some persons."""
@@ -163,6 +159,8 @@ class _Decider:
             self.n,
             self.k,
             self.rows.kinds,
+            _LARGE,
+            self.enough,
         )
 
 
@@ -210,7 +208,8 @@ def _pilot(decider: _Decider, order: Longs, seconds: float, jobs: int) -> tuple[
     decider.decide(order[:1], once[:1])  # the first call waits for the compiler
     begun, tried, spent = time.perf_counter(), 0, 0.0
     while tried < min(_PILOT * jobs, len(order)) and spent < _PILOT_SHARE * seconds:
-        part = order[tried : tried + _STEP * jobs]
+        # Of large data a person may take as long as the pilot may.
+        part = order[tried : tried + (_STEP if tried else 1) * jobs]
         _decided(decider, part, once[: len(part)], jobs, None)
         tried += len(part)
         spent = time.perf_counter() - begun
@@ -226,6 +225,42 @@ class _DecidedRows:
     times: Longs
     deepest: Ints
     tables: list[Longs]
+    sampled: bool = False
+
+    @property
+    def persons(self) -> int:
+        """Return how many persons were decided."""
+        return int(self.times.sum())
+
+    def cells(self, levels: Ints, m: int) -> tuple[tuple[Share, ...], ...]:
+        """Return the shares by m and n."""
+        out = []
+        for size in range(1, m + 1):
+            row = []
+            for level in levels.T:
+                singled = int(self.times[level <= size].sum())
+                open_still = int(self.times[(level > size) & (self.deepest < size)].sum())
+                row.append(share_of(singled, self.persons, open_still, sampled=self.sampled))
+            out.append(tuple(row))
+        return tuple(out)
+
+
+def _look_at(
+    decider: _Decider,
+    persons: int,
+    seconds: float | None,
+    sample: int | None,
+    seed: int | None,
+    jobs: int | None,
+    progress: Progress | None,
+) -> _DecidedRows:
+    """Return the decisions for all persons, or for a sample of them."""
+    jobs = jobs or os.cpu_count() or 1
+    drawn = _chosen(decider, persons, seconds, sample, seed, jobs)
+    rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
+    weight = decider.rows.weight.astype(np.int64)
+    times = weight if drawn is None else np.bincount(drawn, minlength=len(decider.rows))[rows]
+    return replace(_decided(decider, rows, times, jobs, progress), sampled=drawn is not None)
 
 
 def _decided(decider: _Decider, rows: Longs, times: Longs, jobs: int, progress: Progress | None) -> _DecidedRows:
@@ -241,21 +276,6 @@ def _decided(decider: _Decider, rows: Longs, times: Longs, jobs: int, progress: 
         decider.told[rows[order]],
         [part[3] for part in parts],
     )
-
-
-def _cells(
-    levels: Ints, times: Longs, deepest: Ints, decided: int, m: int, *, sampled: bool
-) -> tuple[tuple[Share, ...], ...]:
-    """Return the shares by m and n."""
-    out = []
-    for size in range(1, m + 1):
-        row = []
-        for level in levels.T:
-            singled = int(times[level <= size].sum())
-            open_still = int(times[(level > size) & (deepest < size)].sum())
-            row.append(share_of(singled, decided, open_still, sampled=sampled))
-        out.append(tuple(row))
-    return tuple(out)
 
 
 def _combinations(forest: Forest, tables: list[Longs], decided: int) -> tuple[Combination, ...]:
@@ -295,7 +315,7 @@ def _parts(number: int, bits: int) -> Iterator[int]:
         number >>= bits
 
 
-SECONDS = 5.0
+SECONDS = 2.0
 """Time after which a sample of the persons is examined."""
 
 
@@ -358,5 +378,6 @@ def one_more(forest: Forest, guarantee: Guarantee, *, jobs: int | None = None) -
     m, n = guarantee.m + 1, min(guarantee.n, MOST_RELATIONS)
     if guarantee.k < 2 or m > MOST_LABELS:
         return None
-    found = risk_of_trees(forest, k=guarantee.k, m=m, n=n, seconds=SECONDS, jobs=jobs)
-    return OneMore(guarantee.k, m, n, found.persons, found.at(m, n))
+    decider = _Decider.of(with_traces(forest), guarantee.k, m, n, enough=True)
+    found = _look_at(decider, len(forest), SECONDS, None, None, jobs, None)
+    return OneMore(guarantee.k, m, n, len(forest), found.cells(found.level, m)[m - 1][n])

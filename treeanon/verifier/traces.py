@@ -11,6 +11,9 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.forest import Forest
 
+_AT_ONCE = 8192
+"""Records whose nodes fit into the processor's cache."""
+
 
 def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
     """Return the forest with a copy of b below a for every trace a ⋯ b, so that counting relations counts traces.
@@ -67,11 +70,19 @@ def _left_behind(forest: Forest, upper: Longs, lower: Ints) -> tuple[Longs, Long
 
 def _traced(forest: Forest, ended: Longs | None) -> tuple[Longs, Longs]:
     """Return the nodes a and b of all traces a ⋯ b of relations that were ended."""
+    if _is_in_place(forest):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     parents = _places(forest)
     upper, lower = _traces(forest, parents)
     pairs = _pairs(forest, upper, lower)
     kept = ~np.isin(pairs, _related(forest, parents)) if ended is None else np.isin(pairs, ended)
     return upper[kept], lower[kept]
+
+
+def _is_in_place(forest: Forest) -> bool:
+    """Return whether every node lies under one of the class that the schema says: then there is no trace."""
+    parts = (forest[at : at + _AT_ONCE] for at in range(0, len(forest), _AT_ONCE))
+    return not any(len(_strays(part, _places(part))) for part in parts)
 
 
 def pairs_in(forest: Forest, traced: bool) -> Longs:
@@ -89,8 +100,7 @@ def _places(forest: Forest) -> Longs:
 def _traces(forest: Forest, parents: Longs) -> tuple[Longs, Longs]:
     """Return all pairs of siblings of which the first is of a class above the second's."""
     label, class_of = forest.label, forest.classes.class_of
-    own = np.array([*forest.classes.parents, -1], np.int32)[class_of[label]]
-    stray = np.flatnonzero(own != np.where(parents < 0, -1, class_of[label[np.maximum(parents, 0)]]))
+    stray = _strays(forest, parents)
     order = np.argsort(parents, kind="stable")
     first = np.searchsorted(parents[order], parents[stray], "left")
     count = np.searchsorted(parents[order], parents[stray], "right") - first
@@ -99,6 +109,13 @@ def _traces(forest: Forest, parents: Longs) -> tuple[Longs, Longs]:
     upper = order[np.repeat(first, count) + steps]
     traced = _above(forest)[class_of[label[upper]], class_of[label[lower]]]
     return upper[traced], lower[traced]
+
+
+def _strays(forest: Forest, parents: Longs) -> Longs:
+    """Return the nodes that do not lie under the class that the schema says."""
+    label, class_of = forest.label, forest.classes.class_of
+    own = np.array([*forest.classes.parents, -1], np.int32)[class_of[label]]
+    return np.flatnonzero(own != np.where(parents < 0, -1, class_of[label[np.maximum(parents, 0)]]))
 
 
 def _above(forest: Forest) -> np.ndarray:

@@ -189,16 +189,14 @@ class _Chooser:
 
     def __init__(self, forest: Forest, bound: frozenset[int]) -> None:
         self.forest, self.bound = forest, bound
-        places = Places(forest)
-        self.record = places.record
-        self.order = np.argsort(forest.label, kind="stable")
-        self.starts = np.searchsorted(forest.label[self.order], np.arange(len(forest.classes) + 1))
-        self._related = set(np.unique(places.relations() % len(forest.classes) ** 2).tolist())
+        self.places = Places(forest)
+        self._held: dict[int, Longs] = {}
         self._costs: dict[Rule, int] = {}
 
     def choose(self, combinations: list[Combination]) -> list[Rule] | None:
         """Rules that end every combination; None if one has no label that a rule can leave out."""
         chosen: dict[Rule, None] = {}
+        self._find({label for combination in combinations for label in combination.labels})
         for combination in combinations:
             ends: list[Rule] = [relation[:2] for relation in combination.relations]
             if any(rule in chosen for rule in ends):
@@ -214,36 +212,53 @@ class _Chooser:
 
     def all_of(self, rules: list[Rule]) -> list[Rule] | None:
         """These rules; None if one may not be."""
+        self._find({lower for _, lower in rules})
         return rules if all(map(self._allowed, rules)) else None
 
     def _allowed(self, rule: Rule) -> bool:
         """Whether a rule takes nothing from below a node where its absence would tell."""
         bound = int(self.forest.classes.class_of[rule[1]]) in self.bound
-        return not bound or rule[0] * len(self.forest.classes) + rule[1] not in self._related
+        return not bound or not self._is_relation(rule)
+
+    def _is_relation(self, rule: Rule) -> bool:
+        """Whether some node of a rule's label is below one of its trigger."""
+        above = self.places.parent[self._nodes(rule[1])]
+        while len(above := above[above >= 0]):
+            if (self.forest.label[above] == rule[0]).any():
+                return True
+            above = self.places.parent[above]
+        return False
+
+    def _find(self, labels: set[int]) -> None:
+        """Looks for the nodes of some labels: usually a few of many nodes, which are gone through once."""
+        wanted = np.zeros(len(self.forest.classes), bool)
+        wanted[list(labels)] = True
+        nodes = np.flatnonzero(wanted[self.forest.label])
+        nodes = nodes[np.argsort(self.forest.label[nodes], kind="stable")]
+        last = np.searchsorted(self.forest.label[nodes], sorted(labels), side="right")
+        self._held = dict(zip(sorted(labels), np.split(nodes, last[:-1]), strict=True)) if labels else {}
 
     def _nodes(self, label: int) -> Longs:
-        return self.order[self.starts[label] : self.starts[label + 1]]
+        return self._held[label]
 
     def _holders(self, labels: Iterable[int]) -> Longs:
         """The records that hold all labels."""
         found: Longs | None = None
         for label in labels:
-            records = np.unique(self.record[self._nodes(label)])
+            records = np.unique(self.places.record[self._nodes(label)])
             found = records if found is None else np.intersect1d(found, records, assume_unique=True)
         assert found is not None
         return found
 
     def _parents(self, nodes: Longs) -> Ints:
         """The labels of the parents of nodes, -1 where there is none."""
-        forest = self.forest
-        parent = forest.parent[nodes]
-        above = forest.label[np.maximum(forest.offsets[self.record[nodes]] + parent, 0)]
-        return np.where(parent < 0, -1, above).astype(np.int32)
+        parent = self.places.parent[nodes]
+        return np.where(parent < 0, -1, self.forest.label[np.maximum(parent, 0)]).astype(np.int32)
 
     def _wherever(self, label: int, combination: Combination) -> list[Rule]:
         """Rules that leave out a label in all records that hold a combination; none if it may not be left out."""
         nodes = self._nodes(label)
-        nodes = nodes[np.isin(self.record[nodes], self._holders(combination.labels))]
+        nodes = nodes[np.isin(self.places.record[nodes], self._holders(combination.labels))]
         above = np.unique(self._parents(nodes))
         rules = [(trigger, label) for trigger in above.tolist()]
         return rules if all(trigger >= 0 and self._allowed((trigger, label)) for trigger, _ in rules) else []

@@ -61,11 +61,12 @@ class Places:
         return upper[kept], lower[kept]
 
 
-_PIECE = 50_000
+_PIECE = 10_000
+"""Records that are looked at together: their nodes fit into the processor's cache."""
 
 
 def has_traces(forest: Forest) -> bool:
-    """Return whether any node is out of place; records are looked at piece by piece."""
+    """Return whether any node is out of place beside one of a class above its own; piece by piece."""
     return any(len(Places(forest[at : at + _PIECE]).traces()[0]) for at in range(0, len(forest), _PIECE))
 
 
@@ -75,6 +76,8 @@ def with_traces(forest: Forest, ended: Longs | None = None) -> Forest:
     What counts relations in it counts traces too. Where the forest is but a part of the records, `ended` says of which
     pairs of labels (see `pair_keys`) no relation is left in any.
     """
+    if not has_traces(forest):
+        return forest
     upper, lower = _traced(Places(forest), ended)
     return forest.with_leaves(upper, forest.label[lower]) if len(upper) else forest
 
@@ -84,6 +87,8 @@ def with_left_behind(forest: Forest) -> tuple[Forest, list[Pair]] | None:
 
     That is what lies out of place below a, in classes below that of b. With the pairs of labels of which there is some.
     """
+    if not has_traces(forest):
+        return None
     places, classes, label = Places(forest), forest.classes, forest.label
     upper, lower = _traced(places, None)
     above = _lies_above(classes)
