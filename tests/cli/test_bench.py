@@ -10,7 +10,10 @@ from click.testing import CliRunner, Result
 
 import treeanon as ta
 from tests.support.paths import ROOT
+from treeanon.bench.figures import FIGURES
 from treeanon.bench.invented import census
+from treeanon.bench.output import write_figures
+from treeanon.bench.run import FigureResult
 from treeanon.cli.bench import command
 from treeanon.errors import FileError, UsageError
 
@@ -71,7 +74,7 @@ def test_figures(tmp_path: Path) -> None:
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(FileError, match="not from treeanon"):
-        bench("flat", "-n", "100", "--figures", "36", "-o", str(tmp_path), "--force")
+        write_figures([FigureResult(FIGURES[22][0], [10], {"Hilbert": [0.5]})], str(tmp_path), force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
 
 

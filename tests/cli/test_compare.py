@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.read_table import read_table
@@ -242,7 +243,7 @@ SETS = {'["1","4"]': {"1", "4"}, '["2",null]': {"2", None}, "2 … 3 or missing"
 STANDS_FOR = {**HELD, **RANGES, **SETS}
 
 
-@settings(max_examples=300)
+@few(150, 300)
 @given(
     st.lists(st.sampled_from([*LEAVES, "low", "high", None]), min_size=1, max_size=6),
     st.lists(st.sampled_from(list(STANDS_FOR)), min_size=1, max_size=6),

@@ -17,10 +17,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.errors import DataError, UsageError
 from treeanon.infer import propose, render_schema
@@ -225,7 +226,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=80)
+@few(40, 80)
 @given(
     st.integers(1, 4).flatmap(lambda width: st.lists(st.tuples(*[VALUES] * width), min_size=1, max_size=30)),
     st.integers(1, 40),

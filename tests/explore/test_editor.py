@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from lxml import html
 
 import treeanon as ta
 from tests.support.explorers import Served, editor_of, hospital, served
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.explore import hand
 from treeanon.explore.editor import Editor
@@ -46,7 +47,7 @@ ACTIONS = ("moved", "merged", "dissolved", "renamed", "grouped")
 EDITS = st.tuples(st.sampled_from(ACTIONS), st.integers(0, 20), st.integers(0, 20), st.sampled_from("pqrs*"))
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.lists(EDITS, max_size=12))
 def test_values_stay_values_and_groups_have_some(edits: list[tuple[str, int, int, str]]) -> None:
     tree = ta.Hierarchy.from_paths([[f"v{i}", f"g{i // 2}", f"h{i // 4}", "*"] for i in range(8)])

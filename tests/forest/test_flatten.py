@@ -14,10 +14,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.cli.flatten import command
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
@@ -112,7 +113,7 @@ def slow(values: list[str], how: str, order: list[str]) -> str | None:
     return next(value for value in in_order if Fraction(value) == best)
 
 
-@settings(max_examples=80)
+@few(40, 80)
 @given(records(), st.data())
 def test_it_does_what_a_slow_twin_does(trees: list[Any], data: st.DataObject) -> None:
     forest = ta.Forest.from_records(SCHEMA, trees)
@@ -141,7 +142,7 @@ def test_it_does_what_a_slow_twin_does(trees: list[Any], data: st.DataObject) ->
             assert table.column(name).hierarchy is own
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(records())
 def test_never_a_silent_choice(trees: list[Any]) -> None:
     forest = ta.Forest.from_records(SCHEMA, trees)
@@ -184,7 +185,7 @@ def test_missing_and_star() -> None:
 # --- hierarchies of what is new ---------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(st.lists(st.integers(-(10**6), 10**6), unique=True, min_size=1, max_size=60), st.booleans())
 def test_numbers_have_a_place(numbers: list[int], is_integer: bool) -> None:
     texts = [str(number) if is_integer else str(number / 4) for number in numbers]
@@ -199,7 +200,7 @@ ILLS = Hierarchy.from_paths(
 )
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(st.sets(st.sets(st.integers(0, len(ILLS) - 1), min_size=1).map(lambda s: tuple(sorted(s))), min_size=1))
 def test_sets_go_up_together(sets: set[tuple[int, ...]]) -> None:
     """At every level, a set is the set of what its members are at that level of their own hierarchy."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import treeanon as ta
 from tests.support.object_worlds import SCHEMA, document, random_record
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.errors import UsageError
 from treeanon.forest.merged import has_moved_nodes, merged
 from treeanon.io.memory import forest_of_records
@@ -21,7 +22,7 @@ MERGED = SCHEMA.with_objects("merged")
 AUTO = ta.Schema.loads(dump_schema(SCHEMA).replace('"whole"', '"auto"'))
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.integers(0, 2**32))
 def test_they_are_what_reading_merged_trees_gives(seed: int) -> None:
     draw = random.Random(seed)

@@ -45,7 +45,7 @@ def labels_of(forest: ta.Forest, record: Any) -> set[int]:
     return {forest.classes.label(*path[-1]) for path in paths(record)}
 
 
-test_synopsis, test_synopsis_thoroughly = properties(check_synopsis, 60, 2000)
+test_synopsis, test_synopsis_thoroughly = properties(check_synopsis, 30, 2000)
 
 
 def check_rpda(rnd: Random) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.code_hierarchies import lines, ranges, slow_atc, slow_icd10
 from tests.support.hierarchy_strategies import chain, cuts, texts
+from tests.support.profiles import few
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy import Atc, Icd10
 from treeanon.hierarchy.codes import VERSIONS
@@ -117,13 +118,13 @@ atc_codes = st.from_regex(r"[A-Z][0-3][0-9](?:[A-C](?:[A-C](?:[0-9]{1,2})?)?)?|[
 atc_labels = st.sampled_from(lines("atc.txt"))
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(st.sampled_from(VERSIONS), st.lists(st.one_of(icd10_codes, icd10_codes, icd10_labels, texts), max_size=20))
 def test_icd10_is_its_twin(version, values):
     assert Icd10(version).build(values) == slow_icd10(Icd10(version), values)
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(st.lists(st.one_of(atc_codes, atc_codes, atc_labels, texts), max_size=20))
 def test_atc_is_its_twin(values):
     assert Atc().build(values) == slow_atc(Atc(), values)

@@ -6,9 +6,10 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.support.hierarchy_strategies import hierarchies
+from tests.support.profiles import few
 from tests.support.steps import check_linear
 from treeanon.errors import FileError, HierarchyError
 from treeanon.hierarchy import (
@@ -24,7 +25,7 @@ from treeanon.hierarchy import (
 SIMPLE = ("*", "lung", "flu", "skin", "acne")
 
 
-@settings(max_examples=500)
+@few(250, 500)
 @given(hierarchies())
 def test_csv_and_json_give_the_hierarchy_back_in_the_same_order(h):
     assert load_csv(dump_csv(h)) == h

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy import Intervals, parse_builder
@@ -42,7 +43,7 @@ def slow_path(value: Fraction, text: str, low: int, high: int, widths: tuple[int
     return [*found, "*"]
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.integers(-20, 160), st.booleans(), st.integers(-5, 20), st.integers(30, 60))
 def test_each_number_lies_where_its_definition_says(number: int, integer: bool, low: int, high: int) -> None:
     built = Intervals((5, 10, 20), integer=integer, min_open=low, max_open=high)

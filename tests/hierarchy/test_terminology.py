@@ -7,11 +7,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.terminologies import slow_ages, slow_terminology, slow_zips
 from tests.support.hierarchy_strategies import chain, cuts
+from tests.support.profiles import few
 from treeanon.errors import HierarchyError, SchemaError
 from treeanon.hierarchy import Ages, Prefix, Terminology, parse_builder, read_terminology
 from treeanon.hierarchy.prefixes import large_prefixes
@@ -59,7 +60,7 @@ rows = st.lists(
 )
 
 
-@settings(max_examples=400)
+@few(200, 400)
 @given(rows, st.lists(st.sampled_from([*"abcdefghz", "a N", "b M x", "a M"]), max_size=8), st.data())
 def test_terminologies_are_their_twin(rows, values, data):
     # every code has a row of its own
@@ -284,7 +285,7 @@ born = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@few(150, 300)
 @given(
     st.sampled_from([(5,), (5, 10), (2, 10, 100), (7,)]),
     st.sampled_from(["2024-06-30", "2024-02-29", "2023-02-28", "2020-01-01", "1999-12-31"]),
@@ -324,7 +325,7 @@ def test_who_is_not_born_yet_and_labels_of_other_ranges_have_no_place():
     assert set(Ages((5,), "2024-06-30", 90).build(values).encode(values).tolist()) == {-1}
 
 
-@settings(max_examples=200)
+@few(100, 200)
 @given(
     st.sampled_from([(3,), (3, 2), (2, 1)]),
     st.frozensets(st.text("012", min_size=2, max_size=3), max_size=5),

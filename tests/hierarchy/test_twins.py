@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.reference.hierarchies import slow_build, slow_depth_and_end
 from tests.support.hierarchy_strategies import texts
+from tests.support.profiles import few
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy import Dates, Flat, Groups, Intervals, Prefix
 from treeanon.hierarchy import dates as periods
@@ -113,7 +114,7 @@ def assert_twins(builder, values):
     assert fast.parent.tolist() == slow.parent.tolist()
 
 
-@settings(max_examples=200)
+@few(100, 200)
 @given(interval_builders(), st.data())
 def test_intervals(builder, data):
     assert_twins(builder, mixed(data.draw, builder, st.one_of(numbers, texts), runs))
@@ -177,7 +178,7 @@ date_builders = st.lists(st.sampled_from(names), min_size=1, unique=True).map(
 )
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(date_builders, st.data())
 def test_dates(builder, data):
     assert_twins(builder, mixed(data.draw, builder, st.one_of(dates, times, odd_dates, texts), day_runs))
@@ -192,7 +193,7 @@ def test_every_day_of_a_year_is_a_day(year):
 keeps = st.lists(st.integers(1, 5), min_size=1, unique=True).map(lambda keep: tuple(sorted(keep, reverse=True)))
 
 
-@settings(max_examples=200)
+@few(100, 200)
 @given(keeps, st.lists(st.one_of(st.text("12*!", max_size=6), texts), max_size=40))
 @example((3, 2, 1), ["12*", "2*", "1*"])
 @example((2, 1), ["1", "1!", "1**", "1*", "12*", "12!"])
@@ -200,7 +201,7 @@ def test_prefixes(keep, values):
     assert_twins(Prefix(keep), values)
 
 
-@settings(max_examples=200)
+@few(100, 200)
 @given(st.integers(2, 4), st.booleans(), st.data())
 def test_groups(fanout, numeric, data):
     single = st.one_of(whole, decimals, st.just("1e400"), st.just("-0.0")) if numeric else st.one_of(numbers, texts)
@@ -217,7 +218,7 @@ def test_flat(values):
     assert_twins(Flat(), values)
 
 
-@settings(max_examples=250)
+@few(125, 250)
 @given(st.lists(st.integers(-1, 8), max_size=9))
 def test_layouts_and_the_first_node_out_of_order(parents):
     parents = [-1, *parents]

@@ -7,10 +7,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.errors import DataError
 from treeanon.infer import propose, render_schema
 
@@ -47,7 +48,7 @@ def check(path: Path, count: int, **options) -> None:
 
 
 @pytest.mark.parametrize("form", ["ndjson", "json"])
-@settings(max_examples=100)
+@few(50, 100)
 @given(st.lists(RECORDS, min_size=1, max_size=6))
 def test_the_schema_loads_and_reads_its_input(form, records):
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +78,7 @@ def uniform(draw):
     return draw(st.lists(record, min_size=1, max_size=30))
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(uniform())
 def test_records_of_one_shape(records):
     with tempfile.TemporaryDirectory() as folder:

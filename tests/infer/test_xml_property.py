@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from lxml import etree
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.errors import DataError
 from treeanon.infer import propose, render_schema
 
@@ -42,7 +43,7 @@ def _is_well_formed(path):
     return True
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(elements(), st.booleans())
 def test_the_schema_loads_and_reads_its_input(root, whole):
     with tempfile.TemporaryDirectory() as folder:

@@ -11,10 +11,11 @@ from typing import Any
 import orjson
 import pytest
 from fhir.resources.R4B import get_fhir_model_class
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.errors import SchemaError
 from treeanon.io.beyond.look import look_beyond
 from treeanon.io.profiles.fhir_elements import as_primitive, type_of
@@ -278,7 +279,7 @@ def test_what_stands_in_its_element(label: str, way: tuple[str, ...], wanted: ob
 LABELS = st.sampled_from(["*", "2020s", "2021", "2021-05", "A b", "J18", "a\nb", "\x07", " ", "true", "[1, 2)", "\xa0"])
 
 
-@settings(max_examples=60, deadline=None)
+@few(30, 60)
 @given(st.lists(st.tuples(st.sampled_from(sorted(KINDS)), LABELS, LABELS, st.booleans()), max_size=5), st.booleans())
 def test_any_record_is_valid_and_comes_back(drawn: list[tuple[str, str, str, bool]], moved: bool) -> None:
     entries = []

@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.errors import DataError, SchemaError, UsageError
 from treeanon.forest import files
 from treeanon.io.documents import json_document
@@ -231,7 +232,7 @@ def test_rows_are_named_within_their_persons(tmp_path: Path) -> None:
 CODES = st.lists(st.sampled_from("XY"), max_size=2)
 
 
-@settings(max_examples=50)
+@few(25, 50)
 @given(
     st.sampled_from([MERGED, WHOLE]),
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["IMP", None])), max_size=4),

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.errors import DataError, SchemaError, UsageError
 from treeanon.forest import persons as forest_persons
 from treeanon.io.columns.read_table import read_table
@@ -334,7 +335,7 @@ def test_schemas_that_contradict_themselves(head: str, words: str) -> None:
         ta.Schema.loads(f"version = 1\n[input]\n{head}{CLASS.format('a', 'a')}")
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c", "d", None]), max_size=6), min_size=1, max_size=4))
 def test_numbers_of_persons_are_those_of_a_dict(parts: list[list[str | None]]) -> None:
     keys, digests = [], []

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.io.test_references import entry, lines, objects_of, resources, to, toml
 from tests.reference.references import with_lists
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.io.beyond.look import look_beyond
 
@@ -125,7 +126,7 @@ def people(draw: st.DrawFn) -> list[Any]:
     return [person() for _ in range(draw(st.integers(1, 3)))]
 
 
-@settings(deadline=None, max_examples=60)
+@few(30, 60)
 @given(people(), st.sampled_from(["whole", "merged"]), st.sampled_from(["out.ndjson", "out.json", "out.xml"]))
 def test_lists_are_read_as_if_nested_and_come_back(records: list[Any], objects: str, name: str) -> None:
     folder = Path(tempfile.mkdtemp())

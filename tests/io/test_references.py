@@ -10,12 +10,13 @@ from typing import Any
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.references import facts, nested
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.errors import DataError, SchemaError, UsageError
 from treeanon.io.beyond.look import look_beyond
@@ -161,7 +162,7 @@ def records(draw: st.DrawFn) -> list[Any]:
     return [person() for _ in range(draw(st.integers(1, 4)))]
 
 
-@settings(deadline=None, max_examples=60)
+@few(30, 60)
 @given(records(), st.sampled_from(["whole", "merged"]), st.sampled_from(["out.ndjson", "out.json", "out.xml"]))
 def test_documents_are_read_as_if_nested_and_come_back(people: list[Any], objects: str, name: str) -> None:
     folder = Path(tempfile.mkdtemp())

@@ -167,8 +167,8 @@ def words_of(bits: int, width: int) -> list[int]:
 
 
 test_canonical, test_canonical_thorough = properties(canonical_form)
-test_gathering, test_gathering_thorough = properties(gathering, 100)
-test_grouping, test_grouping_thorough = properties(grouping, 100)
+test_gathering, test_gathering_thorough = properties(gathering, 50)
+test_grouping, test_grouping_thorough = properties(grouping, 50)
 test_hashing, test_hashing_thorough = properties(hashing, 20, 300)
 test_spans_of_values, test_spans_of_values_thorough = properties(spans_of_values)
 test_repeated_keys, test_repeated_keys_thorough = properties(repeated_keys)

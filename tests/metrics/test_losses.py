@@ -131,9 +131,9 @@ def of_supports(rnd: Random) -> None:
     assert value_loss(forest, moved) == found
 
 
-test_value_loss, test_value_loss_long = properties(value_losses, 80)
-test_relations_kept, test_relations_kept_long = properties(relation_losses, 60)
-test_rpd, test_rpd_long = properties(path_losses, 60)
+test_value_loss, test_value_loss_long = properties(value_losses, 40)
+test_relations_kept, test_relations_kept_long = properties(relation_losses, 30)
+test_rpd, test_rpd_long = properties(path_losses, 30)
 test_nothing_and_everything_lost, test_nothing_and_everything_lost_long = properties(untouched, 40)
 test_loss_of_supports, test_loss_of_supports_long = properties(of_supports, 40)
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.previews.document import Part, document_of
 from treeanon.reports.page.documents import document
@@ -84,7 +85,7 @@ def test_a_worked_example(tmp_path: Path) -> None:
     assert "A&lt;b&gt;" in made and "<details" in made and "<b>" not in made
 
 
-@settings(deadline=None, max_examples=30, phases=(Phase.explicit, Phase.generate))
+@settings(few(15, 30), phases=(Phase.explicit, Phase.generate))
 @given(
     st.lists(
         st.builds(

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from tests.support.strategies import make_case, make_cut, make_pairs, make_records
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import UsageError
@@ -138,7 +139,7 @@ def world(seed: int) -> tuple[ta.Forest, Any]:
     return forest, of(solution(cut, pairs, withheld), forest, kept)
 
 
-@settings(max_examples=75)
+@few(37, 75)
 @given(st.integers(0, 2**32))
 def test_the_replay_ends_in_what_was_released_and_fates_agree_with_it(seed: int):
     forest, release = world(seed)
@@ -190,7 +191,7 @@ def lines(parents: dict[int, int], node: int) -> list[int]:
     return out
 
 
-@settings(max_examples=50)
+@few(25, 50)
 @given(st.integers(0, 2**32))
 def test_matching_puts_every_published_node_behind_an_original_that_it_stands_for(seed: int):
     rnd = Random(seed)

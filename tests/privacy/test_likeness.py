@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference import models as slow
+from tests.support.profiles import few
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import BetaLikeness, DeltaDisclosure, Model
@@ -70,7 +71,7 @@ def test_ties_and_what_a_group_lacks() -> None:
     assert holds(["xxy", "xyyyyy"], BetaLikeness(1, "basic")) == [True, True]
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(
     st.lists(st.text(LETTERS, min_size=1, max_size=6), min_size=1, max_size=4),
     st.fractions(Fraction(1, 8), 4, max_denominator=8),

@@ -167,7 +167,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-test_no_attacker_gains, test_no_attacker_gains_thoroughly = properties(no_attacker_gains, 60, 800)
+test_no_attacker_gains, test_no_attacker_gains_thoroughly = properties(no_attacker_gains, 30, 800)
 
 
 @pytest.mark.parametrize("algorithm", ABLE)

@@ -49,7 +49,7 @@ def says_the_same(rnd: Random) -> None:
     assert found.diversity() == expected
 
 
-test_says_the_same, test_says_the_same_thoroughly = properties(says_the_same, 60, 1000)
+test_says_the_same, test_says_the_same_thoroughly = properties(says_the_same, 30, 1000)
 
 
 def test_of_diverse_groups_read_back_from_files(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import Guarantee
@@ -36,7 +37,7 @@ def slowly(people: list[set[str]], k: int, m: int) -> int:
     return found
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(
     st.lists(st.sets(st.sampled_from("abcdef"), min_size=1, max_size=5), min_size=1, max_size=12),
     st.integers(2, 4),

@@ -21,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treeanon as ta
+from tests.support.profiles import few
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.table.result import Recoding
 from treeanon.errors import GuaranteeError, UsageError
@@ -97,7 +98,7 @@ BY_GROUPS = sorted(name for name, one in TABLE_ALGORITHMS.items() if not one.fre
 FREEFORM = sorted(name for name, one in TABLE_ALGORITHMS.items() if one.freeform)
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.integers(0, 2**32), st.sampled_from(sorted(ASKED)), st.sampled_from(BY_GROUPS))
 def test_what_is_written_holds_what_was_asked(tmp_path_factory, seed, kind, algorithm):
     rnd = Random(seed)
@@ -324,7 +325,7 @@ def test_a_solution_protects_what_the_schema_calls_sensitive(tmp_path):
 
 
 @pytest.mark.parametrize("style", ["ranges", "sets"])
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.data())
 def test_texts_of_ranges_and_sets_mean_what_they_stand_for(style, data):
     odd = [

@@ -255,7 +255,7 @@ def rows_in_trees(rnd: Random) -> None:
     assert [multiset([one]) for one in found] == [multiset([sorted(one)]) for one in expected]
 
 
-test_rows_in_trees, test_many_rows_in_trees = properties(rows_in_trees, 60, 2000)
+test_rows_in_trees, test_many_rows_in_trees = properties(rows_in_trees, 30, 2000)
 
 
 def test_classes_of_the_person(forest: ta.Forest) -> None:

@@ -357,7 +357,7 @@ def test_the_form_and_the_file_have_the_same_keys() -> None:
     assert set(FORM["$defs"]["guarantee"]["properties"]) == set(signature(Guarantee).parameters)
 
 
-@examples(60)
+@examples(30)
 @given(st.randoms(use_true_random=False))
 def test_solutions_there_and_back(rnd: Random) -> None:
     pairs = tuple((("a", f"v{rnd.random()}"), ("b", '"\\\u2028')) for _ in range(rnd.randrange(3)))

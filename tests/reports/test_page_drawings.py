@@ -35,7 +35,7 @@ def check_places(rnd: Random) -> None:
             assert one.up.y == (min(siblings) + max(siblings)) / 2
 
 
-test_boxes_do_not_touch, test_boxes_do_not_touch_of_many = properties(check_places, 100, 2000)
+test_boxes_do_not_touch, test_boxes_do_not_touch_of_many = properties(check_places, 50, 2000)
 
 
 def nodes_of(drawing: Element, *css: str) -> list[str]:
@@ -149,7 +149,7 @@ def check_cut_of_random_hierarchies(rnd: Random) -> None:
     assert sum(1 for _ in drawing.iter(SVG)) < 200
 
 
-test_random_cuts, test_random_cuts_of_many = properties(check_cut_of_random_hierarchies, 60, 1000)
+test_random_cuts, test_random_cuts_of_many = properties(check_cut_of_random_hierarchies, 30, 1000)
 
 
 @pytest.mark.parametrize("shape", ["flat", "deep", "wide"])

@@ -53,4 +53,4 @@ def check_supports(rnd: Random) -> None:
     assert relation_supports(forest, pairs, Guarantee(2, m=m, n=n)) == slow
 
 
-test_supports, test_supports_of_many = properties(check_supports, 60, 1000)
+test_supports, test_supports_of_many = properties(check_supports, 30, 1000)

@@ -8,12 +8,13 @@ from random import Random
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.previews.test_record_changes import SCHEMA, couple, of, solution, world
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.previews.changes import record_change
 from treeanon.previews.model import Node, NodeChange, RecordChange, RowChange
 from treeanon.reports.preview_cells import cell, columns, cut, plain
@@ -133,7 +134,7 @@ def test_long_values_are_not_looked_at_whole():
     assert cut("\u0301" * 10**6, 20).startswith("\\u0301\\u0301")
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(st.integers(0, 2**32), st.sampled_from([20, 40, 63, 64, 80, 133]))
 def test_every_line_fits_and_every_node_is_told(seed: int, width: int):
     forest, release = world(seed)

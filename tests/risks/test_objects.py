@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import treeanon as ta
 from tests.reference.objects import Knowledge, Record, known
 from tests.support.object_worlds import SCHEMA, Shape, forest_of, random_record, types_of
+from tests.support.profiles import few
 from treeanon.risks.trees import risk_of_trees
 
 
@@ -58,7 +59,7 @@ def check(records: list[Record], schema: ta.Schema, k: int, m: int, n: int, most
     assert m > most or not slow or max(told.values()) == max(slow.values())
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(
     seed=st.integers(0, 10**9),
     persons=st.integers(2, 12),

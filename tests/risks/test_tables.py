@@ -85,7 +85,7 @@ def check_combinations(found: Risk, rows: list[tuple[Any, ...]], persons: list[i
     assert names == {tuple(columns[c] for c in chosen): count for chosen, count in slow.items()}
 
 
-test_risks_are_those_of_brute_force, test_risks_are_those_of_brute_force_often = properties(check_by_brute_force, 200)
+test_risks_are_those_of_brute_force, test_risks_are_those_of_brute_force_often = properties(check_by_brute_force, 100)
 
 
 def random_covers(rnd: Random, column: Column, rows: int) -> Column:
@@ -143,7 +143,7 @@ def check_population(rnd: Random) -> None:
     assert found.tolist() == slow
 
 
-test_people_behind_rows, test_people_behind_rows_often = properties(check_population, 100)
+test_people_behind_rows, test_people_behind_rows_often = properties(check_population, 50)
 
 
 def test_the_risks_of_a_sample_of_a_population() -> None:

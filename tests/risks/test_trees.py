@@ -15,8 +15,8 @@ from tests.support.search_strategies import random_forest as small_forest
 from tests.support.strategies import parents_of_classes, properties
 from tests.verifier.test_tree import KNOWN, random_forest
 from treeanon.errors import UsageError
-from treeanon.reports.text import risk_text
 from treeanon.privacy import Guarantee
+from treeanon.reports.text import risk_text
 from treeanon.risks import Risk, trees
 from treeanon.risks.trees import one_more, risk_of_trees
 
@@ -86,7 +86,7 @@ def check_by_brute_force(rnd: Random) -> None:
     assert told == dict(slow.most_common(len(told))) or len(slow) > 100
 
 
-test_risks_are_those_of_brute_force, test_risks_are_those_of_brute_force_often = properties(check_by_brute_force, 300)
+test_risks_are_those_of_brute_force, test_risks_are_those_of_brute_force_often = properties(check_by_brute_force, 150)
 
 
 def check_release(rnd: Random) -> None:
@@ -98,7 +98,7 @@ def check_release(rnd: Random) -> None:
     assert holds == (risk.at(m, n).persons == 0)
 
 
-test_risk_agrees_with_the_check, test_risk_agrees_with_the_check_often = properties(check_release, 150)
+test_risk_agrees_with_the_check, test_risk_agrees_with_the_check_often = properties(check_release, 75)
 
 
 def test_a_release_singles_nobody_out_in_its_cell() -> None:

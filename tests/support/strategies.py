@@ -32,7 +32,7 @@ def examples(number: int, profile: str = "default") -> settings:
     )
 
 
-def properties(check: Check, few: int = 100, many: int = 3000) -> tuple[Callable[[], None], Callable[[], None]]:
+def properties(check: Check, few: int = 50, many: int = 3000) -> tuple[Callable[[], None], Callable[[], None]]:
     """A test of the check with few examples, the same ones always, and a slow one with many random ones."""
 
     @examples(few)

@@ -93,7 +93,7 @@ def agrees_with_the_searches(rnd: Random) -> None:
             assert failing(own, model).tolist() == wanted, model.name
 
 
-test_agrees_with_the_searches, test_agrees_thoroughly = properties(agrees_with_the_searches, 150, 4000)
+test_agrees_with_the_searches, test_agrees_thoroughly = properties(agrees_with_the_searches, 75, 4000)
 
 
 def test_distances_at_the_limit_are_decided_exactly() -> None:

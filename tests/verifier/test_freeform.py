@@ -47,7 +47,7 @@ def edges_alone(rnd: Random) -> None:
     assert verdict.holds == (verdict.largest_k >= k) == bool(verdict)
 
 
-test_edges, test_edges_thoroughly = properties(edges_alone, 150, 3000)
+test_edges, test_edges_thoroughly = properties(edges_alone, 75, 3000)
 
 
 def released_tables(rnd: Random) -> None:
@@ -78,7 +78,7 @@ def assert_as_slow(table: Table, released: Table, k: int) -> None:
     assert (verdict.tuples, verdict.originals) == least_degrees(compatible(table, released), len(table))
 
 
-test_released, test_released_thoroughly = properties(released_tables, 120, 2000)
+test_released, test_released_thoroughly = properties(released_tables, 60, 2000)
 
 
 def test_what_looks_wide_enough_and_is_not() -> None:

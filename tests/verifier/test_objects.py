@@ -5,12 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.objects import least_support, signed_support
 from tests.support.object_worlds import SCHEMA, forest_of, random_record
+from tests.support.profiles import few
 from treeanon.privacy import Guarantee
 from treeanon.verifier.tree import verify
 
@@ -22,7 +23,7 @@ from treeanon.verifier.tree import verify
     n=st.integers(0, 3),
     joint=st.booleans(),
 )
-@settings(max_examples=150)
+@few(75, 150)
 def test_the_largest_k_is_that_of_the_definition(seed, persons, m, n, joint):
     draw = random.Random(seed)
     usual = [random_record(draw) for _ in range(3)]
@@ -39,7 +40,7 @@ def test_the_largest_k_is_that_of_the_definition(seed, persons, m, n, joint):
     n=st.integers(0, 2),
     negative=st.sets(st.sampled_from("SHDEP"), min_size=1, max_size=2),
 )
-@settings(max_examples=60)
+@few(30, 60)
 def test_negative_knowledge_is_that_of_the_definition(seed, persons, m, n, negative):
     draw = random.Random(seed)
     usual = [random_record(draw) for _ in range(3)]

@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference import models as slow
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from treeanon.cli.summaries import reached_lines
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import (
@@ -67,7 +68,7 @@ def models_of(name: str, reached: Any, step: Fraction, c: float | None) -> tuple
     return TCloseness(told, distance), (TCloseness(down, distance) if down >= 0 else None)
 
 
-@settings(max_examples=40)
+@few(20, 40)
 @given(
     st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([None, "1", "2", "3", "5"])), min_size=1, max_size=12),
     st.sampled_from([1, 2, 3.5]),

@@ -67,7 +67,7 @@ def groups_hold(rnd: Random) -> None:
         assert not is_frequency or max(counts.values()) == 1
 
 
-test_groups_hold, test_groups_hold_thoroughly = properties(groups_hold, 300, 4000)
+test_groups_hold, test_groups_hold_thoroughly = properties(groups_hold, 150, 4000)
 
 
 def test_k_puts_groups_together():

@@ -83,7 +83,7 @@ def kept(rnd: Random) -> None:
         assert "k" in models or max(map(ills.count, ills)) * 2 <= len(ills)
 
 
-test_kept, test_kept_thoroughly = properties(kept, 120, 3000)
+test_kept, test_kept_thoroughly = properties(kept, 60, 3000)
 
 
 def dual_kept(rnd: Random) -> None:
@@ -114,7 +114,7 @@ def dual_kept(rnd: Random) -> None:
         assert not spans or max(ages) - min(ages) <= 11
 
 
-test_dual_kept, test_dual_kept_thoroughly = properties(dual_kept, 60, 1500)
+test_dual_kept, test_dual_kept_thoroughly = properties(dual_kept, 30, 1500)
 
 
 def test_one_far_row_is_left_out_and_not_all() -> None:

@@ -27,7 +27,7 @@ def steps(rnd: Random) -> None:
     assert list(found.vector.values()) == vector and found.suppressed == world.suppressed(tuple(vector))
 
 
-test_steps, test_steps_thoroughly = properties(steps, 150, 3000)
+test_steps, test_steps_thoroughly = properties(steps, 75, 3000)
 
 
 def test_table_of_the_paper() -> None:

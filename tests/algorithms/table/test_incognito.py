@@ -36,7 +36,7 @@ def all_minimal(rnd: Random) -> None:
     assert found.counts["satisfied"] == len(world.satisfied())
 
 
-test_all_minimal, test_all_minimal_thoroughly = properties(all_minimal, 120, 3000)
+test_all_minimal, test_all_minimal_thoroughly = properties(all_minimal, 60, 3000)
 
 
 def test_satisfied_below_what_is_not() -> None:

@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import table_losses as slow
 from tests.reference.suppression import best_cut, random_world
+from tests.support.profiles import few
 from tests.support.strategies import properties
 from tests.support.waiting import Clock
 from treeanon.algorithms.table import koptimize
@@ -48,7 +49,7 @@ def check_release(table, found, label=None):
         assert flat.classification(released, label, found.suppressed) == pytest.approx(share)
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(slow.tables(min_rows=1, max_rows=9), st.integers(1, 4), st.one_of(st.none(), st.integers(0, 4)))
 def test_dm_equals_brute_force(table, k, most):
     limit = len(table) if most is None else most
@@ -64,7 +65,7 @@ def test_dm_equals_brute_force(table, k, most):
     check_release(table, found)
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(slow.tables(min_rows=1, max_rows=9), st.integers(1, 4), st.one_of(st.none(), st.integers(0, 4)), st.data())
 def test_cm_equals_brute_force(table, k, most, data):
     if len(table) < k:
@@ -106,7 +107,7 @@ def all_models(rnd):
     check_release(problem.table, found, None if label is None else "s0")
 
 
-test_all_models, test_all_models_thoroughly = properties(all_models, 120, 1500)
+test_all_models, test_all_models_thoroughly = properties(all_models, 60, 1500)
 
 
 def numbers_table(rows=400, seed=3, columns=3, values=12):
@@ -164,7 +165,7 @@ def test_a_search_that_runs_to_its_end_prunes():
     assert found.counts["cost"] == slow.best_cut(table, 6, lambda rows: slow.dm(rows, 6, len(table)), len(table))
 
 
-@settings(max_examples=150)
+@few(75, 150)
 @given(slow.tables(min_rows=4, max_rows=10), st.integers(2, 3), st.booleans())
 def test_the_enumeration_alone_is_exact(table, k, is_cm):
     labels = ["yes" if i % 3 else "no" for i in range(len(table))]

@@ -52,7 +52,7 @@ def counts(rnd: Random) -> None:
         assert lattice.bound(vector) <= world.suppressed(vector)
 
 
-test_counts, test_counts_thoroughly = properties(counts, 100, 2000)
+test_counts, test_counts_thoroughly = properties(counts, 50, 2000)
 
 
 MODELS = (
@@ -88,7 +88,7 @@ def cells(rnd: Random) -> None:
             assert min(lost[v] for v in below) > problem.max_suppressed
 
 
-test_cells, test_cells_thoroughly = properties(cells, 100, 2000)
+test_cells, test_cells_thoroughly = properties(cells, 50, 2000)
 
 
 def test_what_cannot_hold_is_seen_from_far_above() -> None:
@@ -113,7 +113,7 @@ def tags(rnd: Random) -> None:
         assert lattice.satisfies(vector) == (vector in held)
 
 
-test_tags, test_tags_thoroughly = properties(tags, 100, 2000)
+test_tags, test_tags_thoroughly = properties(tags, 50, 2000)
 
 
 def heights(rnd: Random) -> None:
@@ -137,7 +137,7 @@ def releases(rnd: Random) -> None:
         assert all(found.holds for found in check(released, problem.models))
 
 
-test_releases, test_releases_thoroughly = properties(releases, 100, 2000)
+test_releases, test_releases_thoroughly = properties(releases, 50, 2000)
 
 
 def test_suppression_of_the_chapter() -> None:

@@ -61,7 +61,7 @@ def same_as_slow(rnd: Random) -> None:
     assert all(world.holds(group) for group in alike.values())
 
 
-test_same_as_slow, test_same_as_slow_thoroughly = properties(same_as_slow, 250, 4000)
+test_same_as_slow, test_same_as_slow_thoroughly = properties(same_as_slow, 125, 4000)
 
 
 def table_of(seed=1, rows=300, sensitive=1):

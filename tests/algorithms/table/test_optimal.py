@@ -42,7 +42,7 @@ def exact(rnd: Random) -> None:
     assert found.counts["checked"] <= found.counts["lattice"]
 
 
-test_exact, test_exact_thoroughly = properties(exact, 200, 5000)
+test_exact, test_exact_thoroughly = properties(exact, 100, 5000)
 
 
 def release_says_the_same(rnd: Random) -> None:
@@ -59,7 +59,7 @@ def release_says_the_same(rnd: Random) -> None:
         assert gcp(found.apply(problem.table), found.suppressed, form=form) == pytest.approx(found.counts["value"])
 
 
-test_release, test_release_thoroughly = properties(release_says_the_same, 60, 1000)
+test_release, test_release_thoroughly = properties(release_says_the_same, 30, 1000)
 
 
 def test_lowest_heights_of_the_papers() -> None:

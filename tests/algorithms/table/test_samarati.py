@@ -89,7 +89,7 @@ def all_minimal(rnd: Random) -> None:
     assert rank(chosen) <= min(rank(vector) for vector, _ in expected) + 1e-9
 
 
-test_all_minimal, test_all_minimal_thoroughly = properties(all_minimal, 120, 3000)
+test_all_minimal, test_all_minimal_thoroughly = properties(all_minimal, 60, 3000)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ from random import Random
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import table_losses as slow
 from tests.reference.suppression import fewest_columns, groups_without, random_world, worth_without
+from tests.support.profiles import few
 from tests.support.strategies import properties
 from treeanon.algorithms.table import attribute_suppression, cell_suppression, tuple_suppression
 from treeanon.algorithms.table.problem import Problem
@@ -106,7 +107,7 @@ def tuples_by_all_models(rnd):
     assert_checked(problem, found)
 
 
-test_tuples_by_all_models, test_tuples_by_all_models_thoroughly = properties(tuples_by_all_models, 100, 2000)
+test_tuples_by_all_models, test_tuples_by_all_models_thoroughly = properties(tuples_by_all_models, 50, 2000)
 
 
 def columns_by_all_models(rnd):
@@ -136,7 +137,7 @@ def columns_by_all_models(rnd):
         assert found.table.column(name).texts() == [nothing if c in gone else row.quasi[c] for row in shown]
 
 
-test_columns_by_all_models, test_columns_by_all_models_thoroughly = properties(columns_by_all_models, 100, 2000)
+test_columns_by_all_models, test_columns_by_all_models_thoroughly = properties(columns_by_all_models, 50, 2000)
 
 
 def test_of_sets_as_good_the_one_with_more_groups_is_kept():
@@ -184,7 +185,7 @@ def cells_by_all_models(rnd):
     assert looks_alike or found.counts["groups"] == len(groups)
 
 
-test_cells_by_all_models, test_cells_by_all_models_thoroughly = properties(cells_by_all_models, 150, 2000)
+test_cells_by_all_models, test_cells_by_all_models_thoroughly = properties(cells_by_all_models, 75, 2000)
 
 
 def test_many_columns_are_few_looks():
@@ -210,7 +211,7 @@ def test_persons_with_several_rows_are_counted_once():
         k_anonymous(cell_suppression, table, 2)
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=4), st.integers(2, 4))
 def test_forest_keeps_its_bound(table, k):
     if len(table) < k:
@@ -225,7 +226,7 @@ def test_forest_keeps_its_bound(table, k):
     assert found.counts["merged"] == 0
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=5))
 def test_matching_keeps_its_bound(table):
     found = k_anonymous(cell_suppression, table, 2)
@@ -236,7 +237,7 @@ def test_matching_keeps_its_bound(table):
     assert best <= found.counts["cells"] <= (1.5 if max(values) <= 2 else 2) * best
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=6, paths=TWO))
 def test_matching_keeps_one_and_a_half_where_columns_have_two_values(table):
     rows = [tuple(text or "a" for text in row) for row in table.rows()]
@@ -264,7 +265,7 @@ def test_one_two_factor_weighs_the_least():
         assert sum(map(weight, parts)) == min(sum(map(weight, p)) for p in small)
 
 
-@settings(max_examples=200)
+@few(100, 200)
 @given(st.integers(2, 7), st.integers(0, 10**6), st.sampled_from([0.0, 0.5, 0.95]), st.booleans())
 def test_decomposed_trees_are_small_and_share_no_edge(k, seed, bias, is_shuffled):
     rnd = Random(seed)
@@ -302,7 +303,7 @@ def test_bundles_are_within_the_bound(k, data):
     assert k <= min(totals) <= max(totals) <= max(2 * k - 1, 3 * k - 5)
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.integers(1, 5), st.integers(0, 10**6))
 def test_forest_links_to_rows_near_enough(k, seed):
     rnd = np.random.default_rng(seed)
@@ -399,7 +400,7 @@ def slow_merge(shared, weights, sizes, fails):
     return into
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(st.integers(0, 10**6))
 def test_merges_are_with_the_nearest(seed):
     rng = np.random.default_rng(seed)

@@ -45,7 +45,7 @@ def holds(rnd: Random) -> None:
         assert as_sets(groups_of(found, rows)) == as_sets(Slow(world, style, k).topdown(mixed))
 
 
-test_holds, test_holds_thoroughly = properties(holds, 250, 4000)
+test_holds, test_holds_thoroughly = properties(holds, 125, 4000)
 
 
 @pytest.mark.parametrize("models", MODELS, ids=lambda models: ", ".join(m.name for m in models))

@@ -65,7 +65,7 @@ def rolled(rnd: Random) -> None:
     assert len(number) == 0 or number.max() == found - 1
 
 
-test_rolled, test_rolled_thoroughly = properties(rolled, 100, 1000)
+test_rolled, test_rolled_thoroughly = properties(rolled, 50, 1000)
 
 
 def histograms(rnd: Random) -> None:
@@ -88,7 +88,7 @@ def histograms(rnd: Random) -> None:
         assert shown == expected and list(shown) == sorted(shown) and sums[g] == sum(expected.values())
 
 
-test_histograms, test_histograms_thoroughly = properties(histograms, 100, 1000)
+test_histograms, test_histograms_thoroughly = properties(histograms, 50, 1000)
 
 
 def tuples(rnd: Random) -> None:
@@ -98,7 +98,7 @@ def tuples(rnd: Random) -> None:
     assert found.persons == len({row.person for row in world.rows})
 
 
-test_tuples, test_tuples_thoroughly = properties(tuples, 60, 600)
+test_tuples, test_tuples_thoroughly = properties(tuples, 30, 600)
 
 
 def test_ten_thousand_values_in_many_columns() -> None:

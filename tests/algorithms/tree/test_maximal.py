@@ -88,7 +88,7 @@ def test_release_is_safe_and_true_at_length(seed: int) -> None:
     release_is_safe_and_true(seed)
 
 
-@settings(max_examples=40)
+@few(20, 40)
 @given(st.integers(0, 10**9))
 def test_completed_cuts_of_the_paper_are_safe_and_no_coarser(seed: int) -> None:
     rnd = Random(seed)
@@ -245,7 +245,7 @@ def test_effort_in_seconds_ends() -> None:
     assert search(forest, Guarantee(5), effort="0.2s").forest.nodes
 
 
-@settings(max_examples=100)
+@few(50, 100)
 @given(st.integers(0, 10**9))
 def test_record_sets_are_sets(seed: int) -> None:
     rnd = Random(seed)

@@ -77,7 +77,7 @@ def check_search(rnd: Random) -> None:
     assert rpda(found.forest, scope) == pytest.approx(found.report["rpda"], rel=1e-11)
 
 
-test_searches_equal_their_twins, test_searches_equal_their_twins_thoroughly = properties(check_search, 100, 3000)
+test_searches_equal_their_twins, test_searches_equal_their_twins_thoroughly = properties(check_search, 50, 3000)
 
 
 # --- the papers' examples --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import treeanon as ta
 from tests.reference.walks import SlowWalk, shares
+from tests.support.profiles import few
 from tests.support.search_strategies import random_forest
 from treeanon.algorithms.tree.default import object_rules, traces
 from treeanon.algorithms.tree.default.greedy_walk import Order, Tree, Walk
@@ -51,7 +52,7 @@ def patients() -> ta.Forest:
     return ta.read("samples/patients.xml", ta.Schema.load("schemas/hospital-xml.toml"))
 
 
-@settings(max_examples=40)
+@few(20, 40)
 @given(st.integers(0, 10**9))
 def test_walks_end_the_same_where_rare_labels_are_there_too(seed: int) -> None:
     rnd = Random(seed)
@@ -69,7 +70,7 @@ def test_walks_end_the_same_where_rare_labels_are_there_too(seed: int) -> None:
     assert [found.tolist() for found in ends[0].supports] == [found.tolist() for found in ends[1].supports]
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.integers(0, 10**9))
 def test_the_compiled_walk_ends_where_the_slow_one_does(seed: int) -> None:
     rnd = Random(seed)
@@ -85,7 +86,7 @@ def test_the_compiled_walk_ends_where_the_slow_one_does(seed: int) -> None:
         state.refused_sets.add(found.learned)
 
 
-@settings(max_examples=60)
+@few(30, 60)
 @given(st.integers(0, 10**9))
 def test_what_a_label_shares_is_counted_right(seed: int) -> None:
     rnd = Random(seed)

@@ -13,9 +13,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import zstandard
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.support.profiles import few
 from treeanon.errors import DataError, TreeanonError
 from treeanon.io.columns import csv_exact as exact_rows
 from treeanon.io.columns import csv_fast as delimited
@@ -147,7 +148,7 @@ def test_quotes_at_the_bounds_of_blocks(monkeypatch: pytest.MonkeyPatch) -> None
 FIELD = st.text(st.sampled_from('ab"",;\n\r x€\\'), max_size=5)
 
 
-@settings(max_examples=300)
+@few(150, 300)
 @given(st.lists(st.tuples(FIELD, FIELD), min_size=1, max_size=8), st.sampled_from(["\n", "\r\n"]), st.integers(8, 64))
 @example([('"', "\n")], "\n", 8)
 @example([(";", ";;"), (";;", ";;"), (";;", ';;;"€'), (";;", ';;;"€'), (';;;"€', "\r\n")], "\n", 8)
@@ -161,7 +162,7 @@ def test_what_is_written_is_read(written: list[tuple[str, str]], end: str, block
         assert rows(a_file(text.getvalue())) == [tuple(value or None for value in row) for row in written]
 
 
-@settings(max_examples=500)
+@few(250, 500)
 @given(st.text(st.sampled_from('ab"",\n\r'), max_size=24))
 @example('x,"')
 @example('a""b,c\n')

@@ -69,7 +69,7 @@ def check_texts(rnd: Random) -> None:
     assert texts_of(column) == [slow_text(value) for value in rows]
 
 
-test_texts, test_texts_thoroughly = properties(check_texts, 500, 20_000)
+test_texts, test_texts_thoroughly = properties(check_texts, 250, 20_000)
 
 
 def test_numbers() -> None:

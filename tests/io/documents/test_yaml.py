@@ -188,7 +188,7 @@ def any_release(rnd: Random) -> None:
         target.unlink(missing_ok=True)
 
 
-test_any_release, test_any_release_thoroughly = properties(any_release, 80, 2000)
+test_any_release, test_any_release_thoroughly = properties(any_release, 40, 2000)
 
 
 @pytest.mark.parametrize(

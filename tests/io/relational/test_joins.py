@@ -77,7 +77,7 @@ def check_find_targets(rnd: Random) -> None:
         assert (found.tolist(), found.dtype) == (expected, np.int32)
 
 
-test_find_targets, test_find_targets_thoroughly = properties(check_find_targets, 500, 20_000)
+test_find_targets, test_find_targets_thoroughly = properties(check_find_targets, 250, 20_000)
 
 
 def one(values: list[Any], kind: pa.DataType | None = None) -> list[pa.ChunkedArray]:
@@ -157,7 +157,7 @@ def check_in_circles(rnd: Random) -> None:
 
 
 test_group_rows, test_group_rows_thoroughly = properties(check_group_rows)
-test_in_circles, test_in_circles_thoroughly = properties(check_in_circles, 500)
+test_in_circles, test_in_circles_thoroughly = properties(check_in_circles, 250)
 
 
 def test_a_long_chain_is_walked_once() -> None:

@@ -92,7 +92,7 @@ def by_group(released: Table) -> None:
     assert weighted_average_volume(released) == pytest.approx(sum(volumes) / len(volumes))
 
 
-test_as_the_texts_say, test_as_the_texts_say_thoroughly = properties(as_the_texts_say, 100, 2000)
+test_as_the_texts_say, test_as_the_texts_say_thoroughly = properties(as_the_texts_say, 50, 2000)
 
 
 def test_no_rows() -> None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference.exchange import graph_cost, is_regular, least_cost, range_cost, set_cost
 from tests.reference.freeform import graph_loss, least_loss
 from tests.reference.onedim import random_table
+from tests.support.profiles import few
 from tests.support.strategies import properties
 from treeanon.algorithms.table import local, mondrian
 from treeanon.algorithms.table.freeform.exchange import search
@@ -53,7 +54,7 @@ def edges_of(found: Freeform) -> list[list[int]]:
     return found.graph.edges.tolist()
 
 
-@settings(max_examples=40)
+@few(20, 40)
 @given(st.randoms(use_true_random=False))
 def test_graphs_are_regular_cost_what_is_said_and_no_more_than_groupings(rnd: Random) -> None:
     rnd = Random(rnd.getrandbits(32))

@@ -81,7 +81,7 @@ def what_is_rare_costs_more(rnd: Random) -> None:
 
 
 test_rare, test_rare_thoroughly = properties(what_is_rare_costs_more, 40, 1000)
-test_offers, test_offers_thoroughly = properties(what_is_offered, 60, 1000)
+test_offers, test_offers_thoroughly = properties(what_is_offered, 30, 1000)
 
 
 def given_out_again(rnd: Random) -> None:
@@ -97,7 +97,7 @@ def given_out_again(rnd: Random) -> None:
     assert made_anew(tuples.prices, tuples.members, tuples.most, tuples.places[0], lambda: True) is None
 
 
-test_given_out, test_given_out_thoroughly = properties(given_out_again, 80, 1500)
+test_given_out, test_given_out_thoroughly = properties(given_out_again, 40, 1500)
 
 
 def all_looked_at(rnd: Random) -> None:
@@ -129,7 +129,7 @@ def covers(most: np.ndarray, members: np.ndarray) -> bool:
     return bool((np.bincount(members, minlength=len(most)) <= most).all())
 
 
-test_walk, test_walk_thoroughly = properties(all_looked_at, 60, 1000)
+test_walk, test_walk_thoroughly = properties(all_looked_at, 30, 1000)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -55,7 +55,7 @@ def matchings_divide_the_graph(rnd: Random) -> None:
     assert all(i in own for i, own in zip(chosen.tolist(), before.tolist(), strict=True))
 
 
-test_divided, test_divided_thoroughly = properties(matchings_divide_the_graph, 100, 2000)
+test_divided, test_divided_thoroughly = properties(matchings_divide_the_graph, 50, 2000)
 
 
 def within_chance(counts: Counter, total: int, outcomes: int) -> bool:

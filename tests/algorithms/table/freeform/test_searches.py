@@ -101,7 +101,7 @@ def regular_and_as_cheap_as_said(rnd: Random) -> None:
     assert found.counts["gcp"] * cells == pytest.approx(float(graph_loss(table, edges_of(found), form, style)))
 
 
-test_regular, test_regular_thoroughly = properties(regular_and_as_cheap_as_said, 150, 3000)
+test_regular, test_regular_thoroughly = properties(regular_and_as_cheap_as_said, 75, 3000)
 
 
 def never_below_the_optimum(rnd: Random) -> None:
@@ -134,7 +134,7 @@ def originals_take_tuples(rnd: Random) -> None:
         assert (found.counts["dead_ends"], found.counts["chains"]) == (dead_ends, 0)
 
 
-test_originals, test_originals_thoroughly = properties(originals_take_tuples, 150, 3000)
+test_originals, test_originals_thoroughly = properties(originals_take_tuples, 75, 3000)
 
 
 def each_choice_is_a_cheapest(rnd: Random) -> None:
@@ -174,7 +174,7 @@ def greedy_order(table: Table) -> list[int]:
     return sorted(range(len(table)), key=lambda r: [points.points[r, c] for c in columns])
 
 
-test_cheapest, test_cheapest_thoroughly = properties(each_choice_is_a_cheapest, 80, 2000)
+test_cheapest, test_cheapest_thoroughly = properties(each_choice_is_a_cheapest, 40, 2000)
 
 
 def test_hungarian_rounds_are_best_assignments() -> None:

@@ -115,7 +115,7 @@ def best_of_the_order(rnd: Random) -> None:
     assert abs(found.counts["gcp"] * len(table) * len(table.quasi) - float(lost)) < 1e-6
 
 
-test_best_of_the_order, test_best_of_the_order_thoroughly = properties(best_of_the_order, 120, 2500)
+test_best_of_the_order, test_best_of_the_order_thoroughly = properties(best_of_the_order, 60, 2500)
 
 
 def releases_hold(rnd: Random) -> None:
@@ -140,7 +140,7 @@ def releases_hold(rnd: Random) -> None:
     assert all(one.holds for one in check(released, models))
 
 
-test_releases_hold, test_releases_hold_thoroughly = properties(releases_hold, 150, 3000)
+test_releases_hold, test_releases_hold_thoroughly = properties(releases_hold, 75, 3000)
 
 
 def never_worse_than_halves(rnd: Random) -> None:

@@ -101,7 +101,7 @@ def bound_of_every_group(rnd: Random) -> None:
         assert min(Counter(group.tolist()).values()) >= told >= int(least)
 
 
-test_bound_of_every_group, test_bound_of_every_group_thoroughly = properties(bound_of_every_group, 80, 2000)
+test_bound_of_every_group, test_bound_of_every_group_thoroughly = properties(bound_of_every_group, 40, 2000)
 
 
 def optimum_of_one_column(rnd: Random) -> None:

@@ -43,7 +43,7 @@ def within_the_loss(rnd: Random) -> None:
     assert min(seen.values()) >= privacy
 
 
-test_within_the_loss, test_within_the_loss_thoroughly = properties(within_the_loss, 60, 1500)
+test_within_the_loss, test_within_the_loss_thoroughly = properties(within_the_loss, 30, 1500)
 
 
 def optimal_is_the_most(rnd: Random) -> None:

@@ -63,7 +63,7 @@ def many_dimensions(rnd: Random) -> None:
     np.testing.assert_allclose(shares, [wanted[row] / 2 ** (dimensions * bits) for row in rows.tolist()], rtol=1e-12)
 
 
-test_many_dimensions, test_many_dimensions_thoroughly = properties(many_dimensions, 60, 1000)
+test_many_dimensions, test_many_dimensions_thoroughly = properties(many_dimensions, 30, 1000)
 
 
 def test_columns_are_scaled_to_the_cube() -> None:

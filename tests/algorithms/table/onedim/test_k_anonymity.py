@@ -66,7 +66,7 @@ def best_of_the_order(rnd: Random) -> None:
     assert 1 + np.count_nonzero(np.diff(in_order)) == len(set(in_order.tolist()))
 
 
-test_best_of_the_order, test_best_of_the_order_thoroughly = properties(best_of_the_order, 150, 3000)
+test_best_of_the_order, test_best_of_the_order_thoroughly = properties(best_of_the_order, 75, 3000)
 
 
 def never_below_the_best(rnd: Random) -> None:

@@ -71,7 +71,7 @@ def always_diverse(rnd: Random) -> None:
         assert found.counts["gcp"] <= unswapped.counts["gcp"] + 1e-9
 
 
-test_always_diverse, test_always_diverse_thoroughly = properties(always_diverse, 100, 5000)
+test_always_diverse, test_always_diverse_thoroughly = properties(always_diverse, 50, 5000)
 
 
 def optimal_is_optimal(rnd: Random) -> None:
@@ -136,7 +136,7 @@ def one_column(rnd: Random) -> None:
         assert found.counts["gcp"] == pytest.approx(best)
 
 
-test_one_column, test_one_column_thoroughly = properties(one_column, 60, 1000)
+test_one_column, test_one_column_thoroughly = properties(one_column, 30, 1000)
 
 
 def test_frequent_values_are_in_every_group() -> None:

@@ -46,7 +46,7 @@ def equal_rows_side_by_side(rnd: Random) -> None:
         assert runs == len(set(texts)), order
 
 
-test_equal_rows_side_by_side, test_equal_rows_thoroughly = properties(equal_rows_side_by_side, 60, 1000)
+test_equal_rows_side_by_side, test_equal_rows_thoroughly = properties(equal_rows_side_by_side, 30, 1000)
 
 
 def test_numbers_rank_by_value_and_others_as_the_hierarchy_has_them() -> None:
@@ -159,7 +159,7 @@ def expected_loss_of(texts, column, k, form, style):
     return float(expected_loss(column, texts, k, form, style))
 
 
-test_what_a_split_gains, test_what_a_split_gains_thoroughly = properties(what_a_split_gains, 80, 1500)
+test_what_a_split_gains, test_what_a_split_gains_thoroughly = properties(what_a_split_gains, 40, 1500)
 
 
 def test_adaptive_splits_first_by_what_is_few_and_loses_much() -> None:
