@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import gc
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 import treeanon as ta
 from tests.support.hostile import NUMBER, WORD, XML, a_schema, no_canary, put, refused, trees
 from tests.support.steps import check_linear
+from treeanon.errors import DataError
+from treeanon.forest.tables import BatchWriter
 
 VISIT = f'<visit hospital="{WORD}"><dx>{NUMBER}</dx></visit>'
 PERSON = f"<patient><age>1</age>{VISIT}</patient>"
@@ -30,6 +35,28 @@ def test_truncated_anywhere(tmp_path: Path) -> None:
     for cut in range(len(text)):
         refused(put(tmp_path / "p.xml", text[:cut]), XML)
     assert trees(put(tmp_path / "p.xml", text), XML) == [RECORD]
+
+
+@BOTH
+@pytest.mark.parametrize("text", [TEXT, swap("<age>1", "<age>2</age><age>1"), swap("</visit>", "</CANARY>")])
+def test_nothing_holds_what_was_read(text: str, whole: bool, tmp_path: Path) -> None:
+    """Neither rows nor documents wait for Python to look for what is held in circles, which may be long after."""
+    path = put(tmp_path / "p.xml", text)
+    schema = a_schema("xml", "patients", ("age", "patient/age")) if whole else XML
+
+    def held() -> list[object]:
+        there = gc.get_objects()
+        return [one for one in there if isinstance(one, BatchWriter) or (isinstance(one, etree._Element) and len(one))]
+
+    gc.collect()
+    before = len(held())
+    gc.disable()
+    try:
+        with suppress(DataError):
+            ta.read(path, schema)
+        assert len(held()) == before
+    finally:
+        gc.enable()
 
 
 DECLARED = '<?xml version="1.0" encoding="{}"?>' + TEXT

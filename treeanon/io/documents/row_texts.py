@@ -272,7 +272,7 @@ def compile_rows(names: Sequence[str], body: Sequence[str]) -> RowFunction:
     scope: dict[str, Any] = {}
     # The only foreign texts in this code are names and constants out of the schema, as Python literals.
     exec(compile("\n".join(lines), "<compiled writer>", "exec"), scope)
-    function: RowFunction = scope["rows"]
+    function: RowFunction = scope.pop("rows")
     return function
 
 

@@ -255,5 +255,6 @@ def compile_elements(layout: Layout, qualifier: Qualifier) -> Callable[..., Call
     scope.update({f"p{i}": predicate for i, predicate in enumerate(source.predicates)})
     # The only foreign texts in this code are names out of the schema, as Python literals.
     exec(compile("\n".join(source.lines), "<compiled reader>", "exec"), scope)
-    bind: Callable[..., Callable[[etree._Element, int], None]] = scope["bind"]
+    # Taken out, as a function and what it sees would hold each other.
+    bind: Callable[..., Callable[[etree._Element, int], None]] = scope.pop("bind")
     return bind

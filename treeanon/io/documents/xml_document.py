@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, BinaryIO, Literal, NamedTuple, cast
 
 from lxml import etree
@@ -129,15 +130,11 @@ class _Elements:
         self.codes = new_codes(self.layout)
         self.nested = NestedReader(self.layout, self.out, self.codes)
         texts = [XmlTexts(codes) for codes in self.codes]
-        self.read = self.bind(self.out.owners, self.out.codes, texts, self._drop, self._moved)
-
-    def _drop(self, place: str, tag: str) -> None:
-        self.drops.append((place, tag))
-
-    def _moved(self, element: etree._Element, row: int, container: int) -> None:
-        under = self.nested.under(element.get("under"), container)
-        if under is not None:
-            self.nested.add_nodes([_nested_node(child) for child in element], under, row)
+        drops, moved = self.drops, partial(_read_moved, self.nested)
+        # No methods of this object, which would then hold itself, and with it all that was read.
+        self.read = self.bind(
+            self.out.owners, self.out.codes, texts, lambda place, tag: drops.append((place, tag)), moved
+        )
 
     def record(self, element: etree._Element) -> None:
         """Read one record."""
@@ -171,6 +168,12 @@ class _Elements:
         batch = self.out.finish(self.codes)
         self._renew()
         return batch
+
+
+def _read_moved(nested: NestedReader, element: etree._Element, row: int, container: int) -> None:
+    under = nested.under(element.get("under"), container)
+    if under is not None:
+        nested.add_nodes([_nested_node(child) for child in element], under, row)
 
 
 def _nested_node(element: etree._Element) -> list[Any]:
@@ -328,6 +331,13 @@ class _Stream:
         if len(self.names) > 1:
             self.leave(root, list(root), 1, OUTSIDE)
 
+    def free(self) -> None:
+        """Free the document, when nothing is parsed any more: a parser of lxml and its document hold each other."""
+        for _, element in cast("Iterator[tuple[str, etree._Element]]", self.parser.read_events()):
+            element.clear()
+        if self.root is not None:
+            self.root.clear()
+
 
 def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
     """Read a document that is one record."""
@@ -349,7 +359,10 @@ def _whole(stream: BinaryIO, elements: _Elements, schema: Schema) -> None:
     for name in schema.input.record.names:
         if root.tag != elements.qualifier.element(name):
             raise DataError(f"the root element is not {name}")
-    elements.record(root)
+    try:
+        elements.record(root)
+    finally:
+        root.clear()
 
 
 def _document(stream: BinaryIO, elements: _Elements, schema: Schema, fast: XmlRecords | None) -> Iterator[Batch]:
@@ -386,6 +399,8 @@ def _blocks(stream: BinaryIO | Chain, elements: _Elements, schema: Schema) -> It
         records.close()
     except etree.XMLSyntaxError as problem:
         raise xml_error(problem, records.refusal) from None
+    finally:
+        records.free()
 
 
 @contextmanager
