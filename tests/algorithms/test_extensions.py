@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import treeanon as ta
+from tests.support.command_line import treeanon
 from tests.support.paths import ROOT
 from tests.support.plugins import installed, make_package
 from treeanon.algorithms.algorithm import GROUP, parse_parameters
@@ -126,9 +127,9 @@ def test_table_search_from_python(place: Path) -> None:
 def test_from_the_command_line(place: Path, name: str, given: str, schema: str) -> None:
     output = f"out.{given.partition('.')[2]}"
     run(place, "anonymize", given, "-s", schema, "-k", 5, "-a", name, "--param", "x=2", "-o", output)
-    assert run(place, "verify", output, "-s", schema, "-k", 5)
-    told = run(place, "algorithms", name)
-    assert name in told and "x" in told
+    verified = treeanon("verify", place / output, "-s", place / schema, "-k", 5)
+    told = treeanon("algorithms", name)
+    assert verified.returncode == told.returncode == 0 and name in told.stdout and "x" in told.stdout
 
 
 def test_what_is_no_algorithm_is_named(tmp_path: Path) -> None:

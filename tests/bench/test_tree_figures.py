@@ -81,13 +81,13 @@ def test_claims_of_numbers_and_of_growth() -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    asked = ["trees", "-n", "150", "--figures", "15", "-o", str(folder)]
+    asked = ["trees", "-n", "60", "--figures", "15", "-o", str(folder)]
     done = CliRunner().invoke(command, asked, catch_exceptions=False)
-    assert done.stdout.startswith("Table I. 150 records") and "15  RPD of GCS is not above that of ACS: " in done.stdout
+    assert done.stdout.startswith("Table I. 60 records") and "15  RPD of GCS is not above that of ACS: " in done.stdout
     assert {path.name for path in folder.iterdir()} == {"figure-15.csv", "figure-15.svg", "figures.txt"}
     assert (folder / "figures.txt").read_text() == done.stdout
     plain = CliRunner().invoke(command, [*asked[:5], "--json"], catch_exceptions=False)
     told_of = json.loads(plain.stdout)
-    assert told_of["data"]["records"] == 150 and told_of["figures"][0]["measure"] == "rpd"
+    assert told_of["data"]["records"] == 60 and told_of["figures"][0]["measure"] == "rpd"
     with pytest.raises(UsageError, match="from 15 to 21"):
         CliRunner().invoke(command, ["trees", "--figures", "22"], catch_exceptions=False)

@@ -54,7 +54,7 @@ def test_a_census_needs_a_table_file(tmp_path: Path) -> None:
 
 def test_figures(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
-    done = bench("flat", "-n", "300", "--figures", "22,30", "-o", str(folder))
+    done = bench("flat", "-n", "100", "--figures", "22,30", "-o", str(folder))
     assert "Figure 22a." in done.stdout and "Figure 30b." in done.stdout and "4 panels written" in done.stderr
     assert "\n22a  GCP of Hilbert is not above that of Mondrian: " in done.stdout
     names = {path.name for path in folder.iterdir()}
@@ -64,9 +64,9 @@ def test_figures(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="exists already"):
         bench("flat", "-n", "300", "--figures", "22", "-o", str(folder))
     more = "--loss", "volume", "--limit", "100", "--projections", "first"
-    again = bench("flat", "-n", "300", "--figures", "22", "-o", str(folder), "--force", "--json", *more)
+    again = bench("flat", "-n", "100", "--figures", "22", "-o", str(folder), "--force", "--json", *more)
     told = json.loads(again.stdout)
-    assert told["rows"] == 300 and [figure["panel"] for figure in told["figures"]] == ["a", "b"]
+    assert told["rows"] == 100 and [figure["panel"] for figure in told["figures"]] == ["a", "b"]
     assert told["figures"][0]["measure"] == "volume" and {claim["figure"] for claim in told["claims"]} == {"22a"}
     assert "figure-30a.csv" not in {path.name for path in folder.iterdir()}
 

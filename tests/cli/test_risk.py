@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.support.command_line import treeanon
 from tests.support.paths import ROOT
 from treeanon.cli.main import main
 
@@ -187,8 +185,7 @@ def test_a_population_that_lacks_values(tmp_path: Path) -> None:
 
 def test_exit_codes_of_the_installed_command(tmp_path: Path) -> None:
     def code(*arguments: str) -> int:
-        command = [sys.executable, "-m", "treeanon", "risk", *arguments]
-        return subprocess.run(command, capture_output=True, env=dict(os.environ), check=False).returncode
+        return treeanon("risk", *arguments).returncode
 
     assert code(str(tmp_path / "none.xml"), *PATIENTS[1:]) == 4
     assert code(*small(tmp_path, "{broken")) == code(*small(tmp_path)) == 3

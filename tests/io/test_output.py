@@ -330,7 +330,7 @@ def test_file_size_limit(target: str, tmp_path: Path, big: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))
 
-    arguments = command(big, f"{tmp_path}/{target}", "in.ndjson")
+    arguments = command(big, f"{tmp_path}/{target}", "odd.ndjson")
     done = subprocess.run(arguments, capture_output=True, text=True, preexec_fn=limit)
     assert done.returncode == 4 and "File too large" in done.stderr and WORD not in done.stderr
     assert not list(tmp_path.iterdir())
@@ -347,11 +347,11 @@ def test_full_device_and_standard_output(big: Path) -> None:
 
 def test_no_space_for_spooling(small_disk: Path, big: Path) -> None:
     environment = os.environ | {"TMPDIR": str(small_disk)}
-    done = subprocess.run(command(big, "-", "in.ndjson"), capture_output=True, text=True, env=environment)
+    done = subprocess.run(command(big, "-", "odd.ndjson"), capture_output=True, text=True, env=environment)
     assert done.stdout == "" and done.returncode == 4
 
 
-@pytest.mark.parametrize("source", ["few.ndjson", "in.ndjson"])
+@pytest.mark.parametrize("source", ["few.ndjson", "odd.ndjson"])
 def test_reader_of_the_pipe_goes_away(source: str, big: Path) -> None:
     with subprocess.Popen(command(big, "-", source), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None

@@ -72,10 +72,10 @@ def test_a_release_with_relations_taken_apart_shows_one_that_moved():
     assert any("moved" in fate.changes for change in found.changes for fate in change.fates)
 
 
-def test_a_hundred_thousand_records_are_not_looked_at_one_by_one():
+def test_thirty_thousand_records_are_not_looked_at_one_by_one():
     forest = ta.read("samples/patients.xml", HOSPITAL)
     release = ta.anonymize(forest, k=5, seed=1)
-    chosen = np.tile(np.arange(len(forest)), 100)
+    chosen = np.tile(np.arange(len(forest)), 30)
     whole = forest.take(chosen)
     many = type(release)(**{**vars(release), "forest": release.forest.take(chosen)})
     preview_of(whole, many)
