@@ -41,8 +41,8 @@ PLAIN = bool(os.environ.get("TREEANON_PLAIN_KERNELS")) or not _is_tested()
 _options: dict[str, Any] = {"nogil": True}
 if not PLAIN:
     _whole: Any = import_module("treeanon.kernels.whole")
-    _whole.start_sooner()
-    _whole.compare_flags_sooner()
+    _whole.leave_out_wrappers()
+    import_module("treeanon.kernels.sooner").spare()
     _options |= {"no_cfunc_wrapper": True, "pipeline_class": _whole.WholeCompiler}
 
 

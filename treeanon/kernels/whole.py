@@ -5,12 +5,13 @@ Leans on what is inside numba: `jit.py` uses it with versions that were tested, 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 from numba.core import codegen
-from numba.core.compiler import Compiler, Flags
-from numba.np import linalg
+from numba.core.compiler import Compiler
+from numba.core.lowering import Lower
+
+from treeanon.kernels.sooner import compiling
 
 
 class _Part(codegen.JITCodeLibrary):
@@ -87,7 +88,8 @@ class WholeCompiler(Compiler):
         self.state.library.enable_object_caching()
         code._library_class = _Part
         try:
-            compiled = super().compile_extra(function)  # type: ignore[no-untyped-call]
+            with compiling():
+                compiled = super().compile_extra(function)  # type: ignore[no-untyped-call]
         finally:
             del code._library_class
         for env in compiled._find_referenced_environments():
@@ -95,23 +97,8 @@ class WholeCompiler(Compiler):
         return compiled
 
 
-def start_sooner() -> None:
-    """Spare what numba does before it compiles or loads anything: it tries whether SciPy's linear algebra is there.
-
-    It always is, as we depend on it, and takes a third of the time in which numba starts. What uses it loads it then.
-    """
-    ask, linalg.ensure_blas = linalg.ensure_blas, lambda: None
-    try:
-        arraymath: Any = import_module("numba.np.arraymath")
-    finally:
-        linalg.ensure_blas = ask
-    arraymath.ensure_blas = ask
-
-
-def compare_flags_sooner() -> None:
-    """Have numba compare the flags of compilations as a whole: one by one, it was an eighth of compiling."""
-    flags: Any = Flags
-    defaults = {name: option.default for name, option in flags.options.items()}
-    number = hash(flags())
-    flags.values = lambda given: defaults | given._values
-    flags.__hash__ = lambda given: number
+def leave_out_wrappers() -> None:
+    """Have numba give parts no wrapper by which C calls them: it would never be called."""
+    lower: Any = Lower
+    wrap = lower.create_cfunc_wrapper
+    lower.create_cfunc_wrapper = lambda given: None if isinstance(given.library, _Part) else wrap(given)

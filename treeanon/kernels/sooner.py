@@ -1,0 +1,153 @@
+"""What numba is spared while it compiles: work that it does over and over, with the same outcome.
+
+Leans on what is inside numba, as `whole.py` does.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from numba.core import ir
+from numba.core.base import BaseContext
+from numba.core.compiler import Flags
+from numba.core.targetconfig import ConfigStack
+from numba.core.types.functions import BaseFunction
+from numba.np import linalg
+
+
+def spare() -> None:
+    """Spare numba all of it, in this process."""
+    _start()
+    _compare_flags()
+    _list_variables()
+    _resolve_calls()
+    _measure_types()
+
+
+def _start() -> None:
+    """Numba tries whether SciPy's linear algebra is there, before it compiles or loads anything.
+
+    It always is, as we depend on it, and takes a third of the time in which numba starts. What uses it loads it then.
+    """
+    ask, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        arraymath: Any = import_module("numba.np.arraymath")
+    finally:
+        linalg.ensure_blas = ask
+    arraymath.ensure_blas = ask
+
+
+def _compare_flags() -> None:
+    """Compare the flags of compilations as a whole: one by one, it was an eighth of compiling."""
+    flags: Any = Flags
+    defaults = {name: option.default for name, option in flags.options.items()}
+    number = hash(flags())
+    flags.values = lambda given: defaults | given._values
+    flags.__hash__ = lambda given: number
+
+
+_ways: dict[type, int] = {}
+
+
+def _way_of(kind: type) -> int:
+    groups: tuple[Any, ...] = (ir.Var, ir.Inst, (list, tuple), dict, object)
+    return _ways.setdefault(kind, next(way for way, group in enumerate(groups) if issubclass(kind, group)))
+
+
+def _add_variables(value: Any, found: list[Any]) -> None:
+    kind = type(value)
+    way = _ways.get(kind)
+    if way is None:
+        way = _way_of(kind)
+    if way == 0:
+        found.append(value)
+    elif way == 1:
+        found.extend(value.list_vars())
+    elif way < 4:
+        for each in value if way == 2 else value.values():
+            _add_variables(each, found)
+
+
+def _list_variables() -> None:
+    """List the variables of an instruction by the types of its fields, looked at once: it was a tenth of compiling."""
+    instruction: Any = ir.Inst
+
+    def listed(given: Any, value: Any) -> list[Any]:
+        found: list[Any] = []
+        _add_variables(value, found)
+        return found
+
+    instruction._rec_list_vars = listed
+
+
+_depth = 0
+_resolved: dict[Any, Any] = {}
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Mark that a kernel is compiled, by the one thread that may, and collect no garbage: a fifth of the work was that."""
+    global _depth
+    collects = gc.isenabled()
+    gc.disable()
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if collects:
+            gc.enable()
+
+
+def _kind_of(flags: Any) -> tuple[Any, ...]:
+    """Return what of the flags changes machine code, of those that what is called takes over from its caller."""
+    return flags.error_model, frozenset(flags.fastmath.flags), flags.boundscheck, flags.auto_parallel.enabled, flags.nrt
+
+
+def _resolve_calls() -> None:
+    """Ask once what a call of numba's own functions gives for certain types: asking was a sixth of compiling.
+
+    By itself numba asks at every place and in every round of its inference, and compiles what the function needs anew
+    for flags that only say how Python calls it. Kept for our kernels alone.
+    """
+    function: Any = BaseFunction
+    ask = function.get_call_type
+
+    def get_call_type(given: Any, context: Any, args: Any, kws: Any) -> Any:
+        if not _depth:
+            return ask(given, context, args, kws)
+        flags: Any = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+        key = given, context, tuple(args), tuple(kws.items()), flags and _kind_of(flags)
+        try:
+            if key in _resolved:
+                return _resolved[key]
+        except TypeError:  # of an argument that has no hash
+            return ask(given, context, args, kws)
+        signature = ask(given, context, args, kws)
+        _resolved[key] = signature
+        return signature
+
+    function.get_call_type = get_call_type
+
+
+def _measure_types() -> None:
+    """Measure a type once: for each question numba has LLVM read a module written for it."""
+    contexts: Any = BaseContext
+    for name in ("get_abi_sizeof", "get_abi_alignment"):
+        setattr(contexts, name, _kept(getattr(contexts, name)))
+
+
+def _kept(ask: Any) -> Any:
+    known: dict[Any, int] = {}
+
+    def size(context: Any, kind: Any) -> int:
+        key = type(context), kind
+        if key not in known:
+            known[key] = ask(context, kind)
+        return known[key]
+
+    return size
