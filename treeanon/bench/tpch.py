@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from treeanon.arrays import unique_values
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.hierarchy import Hierarchy
@@ -106,7 +107,7 @@ def read_columns(folder: Path, table: str, names: Sequence[str]) -> pa.Table:
 
 def choose_customers(customers: Ints, persons: int | None, seed: int) -> Ints:
     """Return the first `persons` of the keys that orders name, in the order of their hashes."""
-    people = np.unique(customers)
+    people = unique_values(customers)
     return people[np.argsort(mix(people, seed, CUSTOMERS), kind="stable")][:persons]
 
 
@@ -163,7 +164,7 @@ def reduced_tables(
     chosen, people = choose_orders(folder, persons, orders, seed)
     bought = choose_lines(folder, integers(chosen["o_orderkey"]), lines, seed)
     customer = rows_of_table(folder, "customer", ["c_custkey", "c_nationkey"], people)
-    nations, parts = np.unique(integers(customer["c_nationkey"])), np.unique(integers(bought["l_partkey"]))
+    nations, parts = unique_values(integers(customer["c_nationkey"])), unique_values(integers(bought["l_partkey"]))
     return Tables(
         customer=customer,
         nation=rows_of_table(folder, "nation", ["n_nationkey", "n_name"], nations),

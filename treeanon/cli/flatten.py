@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from treeanon.arrays import unique_values
 from treeanon.cli.checks import (
     check_extra_output,
     check_folder,
@@ -97,7 +98,7 @@ def _counts(table: Table, reductions: dict[str, str]) -> dict[str, Any]:
             "name": column.name,
             "reduction": reductions.get(column.name),
             "missing": int(np.count_nonzero(column.codes < 0)),
-            "different": len(np.unique(column.codes[column.codes >= 0])),
+            "different": len(unique_values(column.codes[column.codes >= 0])),
         }
         for column in table.columns
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from treeanon.arrays import unique_values
 from treeanon.builders import BUILDERS, LEAVES, keys_of_all
 from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
 from treeanon.cli.options import force_option, output_option, printing_options
@@ -251,7 +252,7 @@ def _numbers(hierarchy: Hierarchy) -> dict[str, Any]:
         "nodes": len(hierarchy),
         "height": hierarchy.height,
         "levels": np.bincount(hierarchy.depth).tolist(),
-        "balanced": bool(len(np.unique(depths)) == 1),
+        "balanced": bool(len(unique_values(depths)) == 1),
     }
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, unique_values
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 
@@ -128,7 +128,7 @@ class Classes:
 
     def text_rank(self, labels: Ints) -> Ints:
         """Return the places of different labels in the order of (class, value) as texts; 0 for all others."""
-        labels = np.unique(labels)
+        labels = unique_values(labels)
         keys = self.decoded(labels)
         rank = np.zeros(len(self), np.int32)
         rank[labels[sorted(range(len(keys)), key=keys.__getitem__)]] = np.arange(len(keys), dtype=np.int32)

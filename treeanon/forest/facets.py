@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.classes import Classes
@@ -240,7 +240,7 @@ class _Grower:
             if code >= 0 and hierarchy.is_leaf(code):
                 # Two spellings of one value that say different things say nothing.
                 said[first + code] = text if said.get(first + code, text) == text else ""
-        used = np.unique(self.before.label[self._nodes(name)]).tolist()
+        used = unique_values(self.before.label[self._nodes(name)]).tolist()
         if self.whole:
             return {label: said.get(label, "") for label in used}
         return {label: node_text(said.get(label, ""), old.decode(label)[1]) for label in used}

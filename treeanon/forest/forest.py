@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
@@ -290,7 +290,7 @@ class Forest(Shown):
             return self._leave_out_of_objects(upper, lower, types)
         trigger_class = self.classes.class_of[upper]
         rest = self
-        for own in np.unique(trigger_class):
+        for own in unique_values(trigger_class):
             rest = rest._leave_out(upper[trigger_class == own], lower[trigger_class == own])
         return rest
 

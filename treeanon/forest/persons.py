@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetBuilder, FacetReader
@@ -327,11 +327,11 @@ def _moved(
     back = np.array([*new, -1], np.int32)
     held, under, row = back[moved.held], back[moved.under], moved.row.copy()
     top = moved.parent < 0
-    for number in np.unique(held[top & (moved.under < 0)]).tolist():
+    for number in unique_values(held[top & (moved.under < 0)]).tolist():
         chosen = top & (moved.under < 0) & (held == number)
         under[chosen], row[chosen] = _around(piece, places, layout, number, row[chosen])
     inside = top & (moved.under >= 0)
-    for above in np.unique(under[inside]).tolist():
+    for above in unique_values(under[inside]).tolist():
         chosen = inside & (under == above)
         row[chosen] = places[layout.classes[above].container][row[chosen]]
     parent = np.where(moved.parent >= 0, moved.parent + before, -1).astype(np.int32)

@@ -6,7 +6,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest.tables import Batch
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.build import build_trees, close_gaps
@@ -186,11 +186,11 @@ def _moved_nodes(
     label = np.zeros(len(moved.held), np.int32)
     record = np.zeros(len(moved.held), np.int32)
     parent = np.where(moved.parent >= 0, moved.parent + count, -1).astype(np.int32)
-    for held in np.unique(moved.held):
+    for held in unique_values(moved.held):
         chosen = moved.held == held
         label[chosen] = labels[held][moved.code[chosen]] if held >= 0 else 0
     top = moved.parent < 0
-    for under in np.unique(moved.under[top]):
+    for under in unique_values(moved.under[top]):
         chosen = top & (moved.under == under)
         container = layout.classes[under].container if under >= 0 else 0
         rows = moved.row[chosen]

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetReader
@@ -257,9 +257,9 @@ class _Joining:
         refer = np.flatnonzero(target >= 0)
         asked = self.batch.tables[tie.source].owner[refer].astype(np.int64)
         width = len(self.batch.tables[tie.target]) + 1
-        said = np.unique(self.copied[holder][having] * width + self.copied[into][meant])
-        found = np.unique(asked * width + target[refer])
-        wrong = np.unique(np.setxor1d(said, found) // width)
+        said = unique_values(self.copied[holder][having] * width + self.copied[into][meant])
+        found = unique_values(asked * width + target[refer])
+        wrong = unique_values(np.setxor1d(said, found) // width)
         may = np.isin(wrong, said // width) | (_common(self.records, holder, into) == holder)
         name = tie.reference.path.text(slashed=self.joiner.slashed)
         self.joiner.report.unsaid[tie.number, name] += int(may.sum())
@@ -289,7 +289,7 @@ class _Joining:
             tables.append(ContainerRows(owner[order].astype(np.int32), codes))
         moved = batch.moved
         row = moved.row.copy()
-        for under in np.unique(moved.under[moved.under >= 0]).tolist():
+        for under in unique_values(moved.under[moved.under >= 0]).tolist():
             chosen = moved.under == under
             row[chosen] = places[self.records.classes[under].container][row[chosen]]
         texts = batch.texts[: len(self.records.classes)]

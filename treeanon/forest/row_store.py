@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import FileError
 from treeanon.forest.rows import chained, recoded
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes, TextCodes
@@ -178,7 +178,7 @@ def _code_columns(rows: Batch, held: int) -> list[Ints]:
 
 def _used(rows: Batch, held: int) -> list[int]:
     """Return the codes of a class that occur in rows, in ascending order."""
-    found = np.unique(np.concatenate([np.empty(0, np.int32), *_code_columns(rows, held)]))
+    found = unique_values(np.concatenate([np.empty(0, np.int32), *_code_columns(rows, held)]))
     return found[found >= 0].tolist()  # type: ignore[no-any-return]
 
 
@@ -213,7 +213,7 @@ def _container(layout: Layout, under: int) -> int:
 def _tops(moved: MovedNodes) -> list[tuple[int, np.ndarray]]:
     """Return the moved nodes that hang on rows, by the class whose rows these are."""
     top = moved.parent < 0
-    return [(under, top & (moved.under == under)) for under in np.unique(moved.under[top]).tolist()]
+    return [(under, top & (moved.under == under)) for under in unique_values(moved.under[top]).tolist()]
 
 
 def _part_of(moved: MovedNodes, layout: Layout, bounds: Sequence[tuple[int, int]]) -> MovedNodes:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, unique_values
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes, TextCodes
 from treeanon.schema import Layout
 
@@ -38,7 +38,7 @@ def recoded(rows: Batch, maps: Sequence[Ints], keys: Collection[int]) -> Batch:
         for table in rows.tables
     )
     code = rows.moved.code.copy()
-    for held in np.unique(rows.moved.held[rows.moved.held >= 0]).tolist():
+    for held in unique_values(rows.moved.held[rows.moved.held >= 0]).tolist():
         code[rows.moved.held == held] = maps[held][rows.moved.code[rows.moved.held == held]]
     return replace(rows, tables=tables, texts=(), moved=replace(rows.moved, code=code))
 
@@ -71,7 +71,7 @@ def _joined_moved(parts: Sequence[Batch], layout: Layout, starts: np.ndarray) ->
     for i, part in enumerate(parts):
         moved = part.moved
         row = moved.row.copy()
-        for under in np.unique(moved.under).tolist():
+        for under in unique_values(moved.under).tolist():
             container = layout.classes[under].container if under >= 0 else 0
             row[moved.under == under] += starts[i, container]
         parent = np.where(moved.parent >= 0, moved.parent + count, -1)

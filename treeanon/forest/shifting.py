@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import DataError
 from treeanon.forest.build import hierarchy_for
 from treeanon.forest.classes import Classes
@@ -147,7 +147,7 @@ def _moved(starts: Longs, ranks: Longs, spans: Longs) -> Longs:
     centuries stay.
     """
     out = starts.copy()
-    for rank in np.unique(ranks[starts >= 0]).tolist():
+    for rank in unique_values(ranks[starts >= 0]).tolist():
         at = (starts >= 0) & (ranks == rank)
         if rank <= 0:
             out[at] = from_serial(serial(starts[at]) + spans[at])

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest.forest import Forest
 from treeanon.kernels.tree.synopsis import group, merge_paths, merged_lists, record_lists
 
@@ -63,7 +63,7 @@ class Synopsis:
     def records_of(self, label: int) -> Ints:
         """Return the records with a node of this label, ascending (the item index's array L)."""
         parts = [self.records[self.starts[v] : self.starts[v + 1]] for v in self.sidelinks(label).tolist()]
-        return np.unique(np.concatenate(parts)) if parts else np.zeros(0, np.int32)
+        return unique_values(np.concatenate(parts)) if parts else np.zeros(0, np.int32)
 
     def project(self, mapping: Ints) -> Synopsis:
         """Return the synopsis with every label x replaced by mapping[x] (`Forest.cut_map` makes mappings).

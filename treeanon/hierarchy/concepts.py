@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from treeanon.arrays import unique_values
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.links import ROOT, Ids, places
 from treeanon.hierarchy.model import Hierarchy
@@ -113,7 +114,7 @@ class Terminology:
         while len(concepts):
             is_needed[concepts] = True
             above = self.parent[concepts]
-            above = np.unique(above[above >= 0])
+            above = unique_values(above[above >= 0])
             concepts = above[~is_needed[above]]
         return np.flatnonzero(is_needed)
 

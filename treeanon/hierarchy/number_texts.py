@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from treeanon.arrays import unique_values
 from treeanon.hierarchy.numbers import decimal_text
 
 _DIGITS = 19
@@ -121,7 +122,7 @@ class NumberTexts(Sequence[str]):
         if decimals > _MOST_DECIMALS:
             return None
         steps, found = steps_of_texts(texts, decimals)
-        return cls(np.unique(steps), decimals) if found.all() else None
+        return cls(unique_values(steps), decimals) if found.all() else None
 
     @classmethod
     def together(cls, parts: Sequence[Sequence[str]]) -> NumberTexts | None:
@@ -141,7 +142,7 @@ class NumberTexts(Sequence[str]):
             for part, own in zip(read, steps, strict=True)
         ]
         numbers = [own for own in kept if own is not None]
-        return cls(np.unique(np.concatenate(numbers)), decimals) if len(numbers) == len(parts) else None
+        return cls(unique_values(np.concatenate(numbers)), decimals) if len(numbers) == len(parts) else None
 
     def __reduce__(self) -> Any:
         return NumberTexts, (self.steps, self.decimals, None, self.kept)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.infer.leaves import Holder, Leaf
 
 _ENOUGH = 20
@@ -96,7 +96,7 @@ def _column(leaf: Leaf, parents: Longs) -> _Column | None:
     rows = np.asarray(values.rows, np.int64)
     depth = _depth(rows[:1], parents)
     rows = _lifted(rows, depth - len(leaf.holder.path.steps), parents)
-    if len(np.unique(rows)) != len(rows):
+    if len(unique_values(rows)) != len(rows):
         return None
     number = {text: code for code, text in enumerate(values.counts)}
     codes = np.fromiter((number[text] for text in values.texts), np.int32, len(rows))
@@ -129,7 +129,7 @@ def _is_same(value: _Column, facet: _Column, parents: Longs) -> bool:
     if np.count_nonzero(both) < max(_ENOUGH, _PRESENT * len(both)):
         return False
     pairs = len(np.unique(np.stack([value.codes[both], beside[both]]), axis=1).T)
-    return pairs == len(np.unique(value.codes[both])) == len(np.unique(beside[both]))
+    return pairs == len(unique_values(value.codes[both])) == len(unique_values(beside[both]))
 
 
 def facet_names(leaves: Sequence[Leaf]) -> Mapping[str, Leaf]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import orjson
 
+from treeanon.arrays import unique_values
 from treeanon.errors import DataError, TreeanonError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.report import Origin, ReadReport
@@ -91,7 +92,7 @@ def _counts(found: Forest | Table) -> list[tuple[int, int]]:
         of_class = [nodes[first[at] : first[at + 1]] for at in map(found.classes.index, sorted(found.classes.names))]
         return [(int(times.sum()), int(np.count_nonzero(times))) for times in of_class]
     columns = [column.codes[column.codes >= 0] for column in sorted(found.columns, key=lambda each: each.name)]
-    return [(len(codes), len(np.unique(codes))) for codes in columns]
+    return [(len(codes), len(unique_values(codes))) for codes in columns]
 
 
 def read_again(origin: Origin, schema: Schema) -> Forest | Table:

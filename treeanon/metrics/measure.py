@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Floats, Longs
+from treeanon.arrays import Floats, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Classes, Forest
 from treeanon.forest.compared import in_terms_of
@@ -161,7 +161,7 @@ def counts(forest: Forest) -> Counts:
     classes = forest.classes
     used = np.bincount(forest.label, minlength=len(classes))[1:] > 0
     values = np.bincount(classes.class_of[1:][used], minlength=len(classes.names)).tolist()
-    trees = len(np.unique(hash_records(forest.offsets, forest.parent, forest.label, 1)))
+    trees = len(unique_values(hash_records(forest.offsets, forest.parent, forest.label, 1)))
     by_class = dict(list(zip(classes.names, values, strict=True))[classes.types :])
     return Counts(len(forest), forest.nodes, trees, by_class)
 

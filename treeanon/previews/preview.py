@@ -9,7 +9,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, overload
 import numpy as np
 
 from treeanon.api import anonymize, read_for_release
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.merged import comparable
@@ -190,7 +190,7 @@ def sampled(data: Forest | Table, size: int | None, numbers: Sequence[int] = ())
     if size is not None and size < 1:
         raise UsageError("sample must be an integer of at least 1")
     of_person = data.person if isinstance(data, Table) else None
-    persons = np.arange(len(data)) if of_person is None else np.unique(of_person)
+    persons = np.arange(len(data)) if of_person is None else unique_values(of_person)
     for number in numbers:
         if not 0 <= number < len(data):
             raise UsageError(f"no record {number + 1:,}: the input has {len(data):,}")

@@ -13,7 +13,7 @@ from itertools import product
 
 import numpy as np
 
-from treeanon.arrays import Flags, Floats, Longs
+from treeanon.arrays import Flags, Floats, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.queries.domains import Domain, Readings, domain_of
 from treeanon.queries.grammar import Condition, Formula, QueryError, conditions, fold, relations
@@ -91,7 +91,7 @@ class _Cells:
 
 
 def _domain(column: Column, asked: Sequence[Condition]) -> Domain:
-    used = np.unique(column.codes[column.codes >= 0])
+    used = unique_values(column.codes[column.codes >= 0])
     return domain_of(column.spec, asked, column.hierarchy, [column.values[code] for code in used.tolist()])
 
 
@@ -166,7 +166,7 @@ def _values(hidden: Column, asked: Sequence[Condition]) -> Mapping[int, int]:
     """Return the reading of every sensitive value, by its code; the missing one is after all others."""
     domain = _domain(hidden, asked)
     found: dict[int, int] = {}
-    for code in np.unique(hidden.places).tolist():
+    for code in unique_values(hidden.places).tolist():
         readings = domain.readings(hidden.values[code] if code < hidden.size else None)
         if len(readings) > 1:
             raise UsageError(f"{hidden.name} has values that stand for several, of which a permuted release has none")

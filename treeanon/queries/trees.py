@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from treeanon.arrays import Flags, Floats, Ints, Longs
+from treeanon.arrays import Flags, Floats, Ints, Longs, unique_values
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.queries.domains import Domain, Readings, domain_of
@@ -141,7 +141,7 @@ class PublishedTrees:
                 known = ", ".join(specs)
                 raise QueryError(condition.place, f"unknown class {condition.name!r}; choose from {known}")
             index = self.classes.index(condition.name)
-            texts = self.classes.texts_of(index, np.unique(forest.label[self.of_class == index]))
+            texts = self.classes.texts_of(index, unique_values(forest.label[self.of_class == index]))
             exists = Condition(condition.name, "in", (), condition.place)
             wanted = exists if condition.operator == "missing" else condition
             hierarchy = self.classes.hierarchies[index]

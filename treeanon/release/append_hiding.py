@@ -18,7 +18,7 @@ from treeanon.algorithms.tree.default.object_rules import enclosing_objects
 from treeanon.algorithms.tree.default.strict import needed as is_extended
 from treeanon.algorithms.tree.default.traces import Places, with_left_behind, with_traces
 from treeanon.algorithms.tree.solution import Solution
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.privacy import Guarantee
@@ -88,7 +88,7 @@ def _holders_of_rare(forest: Forest, guarantee: Guarantee) -> Flags:
     read = [forest] if guarantee.as_published or forest.classes.types else _readings(forest)
     found = np.zeros(len(forest), bool)
     # Nodes `*` are no label that could be rare with others: they are all that is left of a record.
-    starred = np.unique(np.searchsorted(forest.offsets, np.flatnonzero(forest.label == 0), side="right") - 1)
+    starred = unique_values(np.searchsorted(forest.offsets, np.flatnonzero(forest.label == 0), side="right") - 1)
     found[starred] = len(starred) < guarantee.k
     for each in read:
         found |= _Holders(each).of(rare_combinations(each, guarantee))
@@ -106,7 +106,7 @@ class _Holders:
     def __init__(self, forest: Forest) -> None:
         self.forest, size = forest, len(forest.classes)
         self.record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
-        pairs = np.unique(forest.label.astype(np.int64) * len(forest) + self.record)
+        pairs = unique_values(forest.label.astype(np.int64) * len(forest) + self.record)
         self.records = pairs % max(len(forest), 1)
         self.starts = np.searchsorted(pairs // max(len(forest), 1), np.arange(size + 1))
         self.related: dict[tuple[int, int, int], Longs] = {}
@@ -136,13 +136,13 @@ class _Holders:
         out = {}
         for a, b, kind in wanted:
             spans = [np.searchsorted(pairs, [x * size + y, x * size + y + 1]) for x, y in ((a, b), (b, a))]
-            out[a, b, kind] = np.unique(np.concatenate([keys[order[slice(*span)]] // size**2 for span in spans]))
+            out[a, b, kind] = unique_values(np.concatenate([keys[order[slice(*span)]] // size**2 for span in spans]))
         return out
 
     def _in_one_object(self, relation: tuple[int, int, int]) -> Longs:
         """Return the records in which one object holds both labels."""
         a, b, kind = relation
         objects = enclosing_objects(self.forest)[kind]
-        of_a, of_b = (np.unique(objects[self.forest.label == label]) for label in (a, b))
+        of_a, of_b = (unique_values(objects[self.forest.label == label]) for label in (a, b))
         both = np.intersect1d(of_a, of_b, assume_unique=True)
-        return np.unique(self.record[both[both >= 0]])
+        return unique_values(self.record[both[both >= 0]])

@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform.graph import Freeform
 from treeanon.algorithms.table.result import Result, scattered
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.errors import GuaranteeError
 from treeanon.metrics.table import measure
 from treeanon.privacy.models.model import Model, largest_k
@@ -156,7 +156,7 @@ def check_recoding(table: Table, recoded: Table, rows: Longs, most: int | None) 
             raise GuaranteeError(
                 f"column {after.name!r}: what is published would be read as other values than it means"
             )
-    gone = int(left.sum()) if table.person is None else len(np.unique(table.person[left]))
+    gone = int(left.sum()) if table.person is None else len(unique_values(table.person[left]))
     if most is not None and gone > most:
         raise GuaranteeError("more persons are left out than was allowed: please report it")
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.result import scattered
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
@@ -205,7 +205,7 @@ def person_classes(forest: Forest) -> tuple[str, ...]:
         # A class without a path, as in trees files, is of no container.
         if published.parent == ROOT and published.container <= 0 and not published.is_object:
             owners = record[held == index]
-            if len(np.unique(owners)) == len(owners):
+            if len(unique_values(owners)) == len(owners):
                 found.append(published.name)
     return tuple(found)
 

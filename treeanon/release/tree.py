@@ -16,6 +16,7 @@ import numpy as np
 from treeanon.algorithms.tree.default.leaving_out import safe_result
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
 from treeanon.algorithms.tree.solution import Result, Solution
+from treeanon.arrays import unique_values
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -129,11 +130,11 @@ def _is_diverse_as_a_whole(forest: Forest, index: int, guarantee: Guarantee) -> 
     if guarantee.diversity == "frequency":
         pairs = np.unique(np.stack([value, record]), axis=1)
         return int(np.bincount(pairs[0]).max()) * guarantee.l <= len(forest)
-    values = np.unique(value)
+    values = unique_values(value)
     for one in values.tolist():
         holders = np.zeros(len(forest), bool)
         holders[record[value == one]] = True
-        if len(np.unique(value[~holders[record]])) < guarantee.l:
+        if len(unique_values(value[~holders[record]])) < guarantee.l:
             return False
     return True
 

@@ -11,7 +11,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.privacy.uniqueness import ESTIMATORS, unique_persons
@@ -144,7 +144,7 @@ class _DistinctRows:
         if self.weight is not None:
             return int(self.weight[rows].sum())
         assert self.table.person is not None
-        return len(np.unique(self.table.person[rows]))
+        return len(unique_values(self.table.person[rows]))
 
 
 def _by_columns(

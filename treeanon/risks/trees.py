@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -257,7 +257,7 @@ def _look_at(
     """Return the decisions for all persons, or for a sample of them."""
     jobs = jobs or os.cpu_count() or 1
     drawn = _chosen(decider, persons, seconds, sample, seed, jobs)
-    rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else np.unique(drawn)
+    rows = np.arange(len(decider.rows), dtype=np.int64) if drawn is None else unique_values(drawn)
     weight = decider.rows.weight.astype(np.int64)
     times = weight if drawn is None else np.bincount(drawn, minlength=len(decider.rows))[rows]
     return replace(_decided(decider, rows, times, jobs, progress), sampled=drawn is not None)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from treeanon.algorithms.tree.default.traces import label_pairs, with_traces
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.forest import hash_records
 from treeanon.kernels.tree.losses import count_published
@@ -86,7 +86,7 @@ def _hashes(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
     for original, published, _ in broadcast.both(batches):
         for after, forest in enumerate((original, published)):
             # One of a batch's equal records is enough.
-            found = np.unique(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT))
+            found = unique_values(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT))
             yield batch_of(_HASHES, np.full(len(found), bool(after)), found)
 
 
@@ -151,13 +151,13 @@ def ended_pairs(frame: DataFrame, forests: Forests, keys: PairKeys) -> Longs:
 
 def _pairs(frame: DataFrame, forests: Forests, keys: PairKeys, traced: bool) -> Longs:
     found = map_batches(frame, partial(_pairs_of, forests=forests, keys=keys, traced=traced), _PAIRS)
-    pairs: Longs = np.unique(found.distinct().toArrow().column("pair").to_numpy()).astype(np.int64)
+    pairs: Longs = unique_values(found.distinct().toArrow().column("pair").to_numpy()).astype(np.int64)
     return pairs
 
 
 def _pairs_of(batches: Batches, forests: Forests, keys: PairKeys, traced: bool) -> Iterator[pa.RecordBatch]:
     for forest in forests(batches):
-        pairs = np.unique(keys(forest, traced))
+        pairs = unique_values(keys(forest, traced))
         yield batch_of(_PAIRS, np.full(len(pairs), traced), pairs)
 
 

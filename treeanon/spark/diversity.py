@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from treeanon.algorithms.tree.default.traces import with_traces
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.spark.counting import MAX_RARE, Forests, RareSet
@@ -93,7 +93,7 @@ def _holders(forest: Forest, sensitive: Flags) -> Iterator[tuple[int, Longs]]:
     nodes = np.flatnonzero(sensitive[forest.label])
     record = np.searchsorted(forest.offsets, nodes, side="right") - 1
     pairs = np.unique(np.stack([forest.label[nodes], record]), axis=1)
-    for value in np.unique(pairs[0]).tolist():
+    for value in unique_values(pairs[0]).tolist():
         yield value, pairs[1][pairs[0] == value]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.kernels.tree.spread import count_object_pairs, count_pairs
 from treeanon.metrics.values import class_weights, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
@@ -62,7 +62,7 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
     kinds = dataset.classes.kinds
     sieve = partial(_sieve, k=guarantee.k, m=guarantee.m, n=guarantee.n, slots=len(slots), kinds=kinds)
     rare = map_batches(summed, sieve, _PAIRS)
-    pair = np.unique(rare.select("pair").toArrow().column("pair").to_numpy() // kinds)
+    pair = unique_values(rare.select("pair").toArrow().column("pair").to_numpy() // kinds)
     return _near(slots, recipe, pair // len(slots), pair % len(slots))
 
 
@@ -71,7 +71,7 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     classes = dataset.classes
     known = [i for i in roles_of(dataset, guarantee).known if classes.names[i] not in recipe.withheld]
     mine = np.isin(classes.class_of, known)
-    shown = np.unique(recipe.mapping[mine])
+    shown = unique_values(recipe.mapping[mine])
     above, loss = label_parents(classes), label_losses(classes)
     weight = np.concatenate([[1.0], class_weights(classes, weights)[classes.class_of[1:]]])
     end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.forest import Classes, Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.model import Codes, frozen
@@ -85,10 +85,10 @@ def of_own_values(forest: Forest) -> Forest:
     classes = forest.classes
     above = label_parents(classes)
     held = np.zeros(len(classes), bool)
-    labels = np.unique(forest.label)
+    labels = unique_values(forest.label)
     while len(labels):
         held[labels] = True
-        labels = np.unique(above[labels])
+        labels = unique_values(above[labels])
         labels = labels[(labels >= 0) & ~held[labels]]
     held[[0, *classes.first[:-1].tolist()]] = True
     made = []

@@ -17,7 +17,7 @@ import pyarrow as pa
 from treeanon.algorithms.tree.default.leaving_out import bound_classes
 from treeanon.algorithms.tree.default.traces import label_pairs
 from treeanon.algorithms.tree.solution import Solution
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -297,7 +297,7 @@ class _Rounds:
 
 def _bound(some: Forest) -> frozenset[int]:
     """Return the classes of which nothing may be left out: by a sample also those that it has no value of."""
-    held = np.unique(some.classes.class_of[some.label])
+    held = unique_values(some.classes.class_of[some.label])
     return bound_classes(some) | (frozenset(range(len(some.classes.names))) - frozenset(held.tolist()))
 
 
@@ -367,7 +367,7 @@ def _ended(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Longs:
 def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
     """Return the counting of all labels, `*` included, that the recipe can publish and an attacker may know."""
     roles, classes = roles_of(dataset, guarantee), dataset.classes
-    labels = np.unique(recipe.mapping)
+    labels = unique_values(recipe.mapping)
     mine = labels[np.isin(classes.class_of[labels], [-1, *roles.known])].astype(np.int32)
     signs = Signs.of(mine, classes, roles)
     return Spread.of(mine, len(classes), guarantee, types=classes.types, kinds=classes.kinds, signs=signs)
@@ -378,7 +378,7 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     begun = time.perf_counter()
     guarantee, name = solved.solution.guarantee, lines.name
     is_known = np.isin(dataset.classes.class_of, [-1, *roles_of(dataset, guarantee).known])
-    labels = np.unique(solved.recipe.mapping).astype(np.int32)
+    labels = unique_values(solved.recipe.mapping).astype(np.int32)
     sensitive = roles_of(dataset, guarantee).sensitive if guarantee.l > 1 else ()
     kind_of = np.where(np.isin(dataset.classes.class_of, sensitive), dataset.classes.class_of, -1)
     classes = dataset.classes

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import orjson
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.hierarchy.numbers import parse_number
@@ -58,7 +58,7 @@ def _in_terms_of(before: Column, after: Column) -> tuple[Column, int]:
     """Return the column with the hierarchy of its original, and the number of its strange rows."""
     if before.spec.controls.microaggregate:
         return _numbers_of(before, after)
-    used = np.unique(after.codes[after.codes >= 0])
+    used = unique_values(after.codes[after.codes >= 0])
     texts = [after.values[code] for code in used.tolist()]
     nodes = {text: _node(before.hierarchy, text) for text in texts}
     said = {text: what for text, node in nodes.items() if node is None and (what := _said(before, text)) is not None}
@@ -116,7 +116,7 @@ def _said(before: Column, text: str) -> Cover | None:
 def _possible(before: Column, after: Column) -> Flags:
     """Return, for every value of a release and the missing one, whether it can stand for an original one."""
     hierarchy, missing = before.hierarchy, bool((before.codes < 0).any())
-    used = np.unique(before.codes[before.codes >= 0])
+    used = unique_values(before.codes[before.codes >= 0])
     start, count = hierarchy.leaf_start.astype(np.int64), hierarchy.leaf_count.astype(np.int64)
     # How many values of the original cover each leaf, in preorder: + where one begins, - where it ends.
     edges = np.zeros(len(hierarchy.leaf_nodes) + 1, np.int64)

@@ -14,7 +14,7 @@ from statistics import median
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.numbers import decimals_of, parse_number, shortest
@@ -74,7 +74,7 @@ def published_spec(spec: ClassSpec, hierarchy: Hierarchy) -> ClassSpec:
 def numbers_of_values(column: Column) -> dict[int, Fraction]:
     """Return the number of every value that occurs; UsageError if one is none."""
     found: dict[int, Fraction] = {}
-    for code in np.unique(column.codes[column.codes >= 0]).tolist():
+    for code in unique_values(column.codes[column.codes >= 0]).tolist():
         number = parse_number(column.values[code], False)
         if number is None:
             raise UsageError(f"column {column.name!r}: microaggregate is for numbers, and some of its values are none")

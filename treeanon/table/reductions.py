@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import orjson
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.hierarchy import Builder, Flat, Hierarchy, Intervals
@@ -48,7 +48,7 @@ def in_one_spelling(column: Column) -> Column:
     texts, hierarchy = column.values, column.hierarchy
     chosen: dict[Number, int] = {}
     same = np.append(np.arange(len(texts), dtype=np.int32), -1).astype(np.int32)
-    used = [code for code in np.unique(column.codes).tolist() if code >= 0 and hierarchy.is_leaf(code)]
+    used = [code for code in unique_values(column.codes).tolist() if code >= 0 and hierarchy.is_leaf(code)]
     for code in sorted(used, key=lambda code: (is_shortest(texts[code]) is None, code)):
         number = parse_number(texts[code], integer=False)
         if number is not None:
@@ -67,7 +67,7 @@ def general_columns(table: Table) -> list[str]:
     return [
         column.name
         for column in table.sensitive
-        if any(code >= 0 and not column.hierarchy.is_leaf(code) for code in np.unique(column.codes).tolist())
+        if any(code >= 0 and not column.hierarchy.is_leaf(code) for code in unique_values(column.codes).tolist())
     ]
 
 
@@ -100,7 +100,7 @@ class Occurrences:
     @cached_property
     def used(self) -> Ints:
         """Return the codes that occur, ascending."""
-        return np.unique(self.code)
+        return unique_values(self.code)
 
     def texts(self) -> list[str]:
         """Return the texts of `used`."""
@@ -186,7 +186,7 @@ def _first(found: Occurrences, order: Longs) -> Column:
 def _set(found: Occurrences) -> Column:
     """Return the distinct values as a JSON array of ascending texts; missing if there are none."""
     size = len(found.hierarchy)
-    pairs = np.unique(found.record * size + found.code)
+    pairs = unique_values(found.record * size + found.code)
     record, code = pairs // size, (pairs % size).astype(np.int32)
     there, starts = np.unique(record, return_index=True)
     sets = [tuple(part.tolist()) for part in np.split(code, starts[1:])] if len(there) else []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest.report import ReadReport
 from treeanon.hierarchy import Hierarchy
@@ -126,7 +126,7 @@ class Table(Shown):
 
     def _summary(self) -> Summary:
         rows = [
-            [c.name, c.role, len(np.unique(c.codes[c.codes >= 0])), int((c.codes < 0).sum()), c.hierarchy.height]
+            [c.name, c.role, len(unique_values(c.codes[c.codes >= 0])), int((c.codes < 0).sum()), c.hierarchy.height]
             for c in self.columns
         ]
         heads = ["Column", "Role", "Values", "Missing", "Levels above"]
@@ -198,7 +198,7 @@ class Table(Shown):
     @property
     def persons(self) -> int:
         """Return the number of persons."""
-        return len(self) if self.person is None else len(np.unique(self.person))
+        return len(self) if self.person is None else len(unique_values(self.person))
 
 
 def same_codes(one: Column, other: Column) -> Ints:
@@ -210,7 +210,7 @@ def same_codes(one: Column, other: Column) -> Ints:
     parts = []
     for column in (one, other):
         found = np.zeros(column.size + 1, np.int32)
-        for code in np.unique(column.codes[column.codes >= 0]).tolist():
+        for code in unique_values(column.codes[column.codes >= 0]).tolist():
             found[code] = number.setdefault(column.values[code], len(number) + 1)
         parts.append(found[column.codes])
     return np.concatenate(parts)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.shown import Shown, Summary
@@ -218,7 +218,7 @@ def _through_matchings(pairs: Longs, counts: tuple[Longs, Longs], known: Longs |
     found = _flow(pairs, counts) if known is None else known[0] * width + known[1]
     if found is None or not _is_perfect(found, counts):
         return 0, 0
-    used = np.unique(found)
+    used = unique_values(found)
     # There are many more pairs than used ones: they are looked up among these, once.
     matched = used[np.minimum(np.searchsorted(used, keys), len(used) - 1)] == keys
     if int(matched.sum()) < len(used):

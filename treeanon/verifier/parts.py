@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.verify import knowledge
@@ -137,8 +137,8 @@ class PartCheck:
                 yield -1, -1, self._counts_of(some)
                 if self.lackings is not None:
                     yield -1, -1, self._nothing(len(some))
-                for value in np.unique(some.label[self.kind_of[some.label] >= 0]).tolist():
-                    holders = np.unique(place[some.label == value])
+                for value in unique_values(some.label[self.kind_of[some.label] >= 0]).tolist():
+                    holders = unique_values(place[some.label == value])
                     yield value, int(self.kind_of[value]), self._counts_of(some.take(holders))
                     if self.lackings is not None:
                         yield value, int(self.kind_of[value]), self._nothing(len(holders))

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.hierarchy import Intervals
 from treeanon.hierarchy.numbers import parse_number
 from treeanon.table import Column, Table
@@ -68,7 +68,7 @@ def over_loss(table: Table, bound: GroupBound) -> Flags:
     """
     losses = np.zeros(len(table))
     for column, weight in zip(table.quasi, column_weights(table.quasi), strict=True):
-        used = np.unique(column.places)
+        used = unique_values(column.places)
         shares = np.zeros(column.size + 1)
         judge = _Loss(column, bound)
         for code in used[used < column.size].tolist():

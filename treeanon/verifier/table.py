@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, is_joined, refuse_sets
@@ -143,9 +143,9 @@ def check_controls(table: Table, alike: Longs, bound: GroupBound | None = None) 
     found = []
     if bound is not None:
         rows = over_loss(table, bound)
-        found.append(Checked(bound.name, None, len(np.unique(alike[rows])), _persons(table, rows)))
+        found.append(Checked(bound.name, None, len(unique_values(alike[rows])), _persons(table, rows)))
     for what, name, rows in broken_controls(table):
-        found.append(Checked(what, name, len(np.unique(alike[rows])), _persons(table, rows)))
+        found.append(Checked(what, name, len(unique_values(alike[rows])), _persons(table, rows)))
     return found
 
 
@@ -182,7 +182,7 @@ def _groups(
 def _persons(table: Table, rows: Flags) -> int:
     if table.person is None:
         return int(rows.sum())
-    return len(np.unique(table.person[rows]))
+    return len(unique_values(table.person[rows]))
 
 
 @dataclass(frozen=True, repr=False)

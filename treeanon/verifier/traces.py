@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest import Forest
 
 _AT_ONCE = 8192
@@ -88,7 +88,7 @@ def _is_in_place(forest: Forest) -> bool:
 def pairs_in(forest: Forest, traced: bool) -> Longs:
     """Return a number for each pair of labels that is a trace in some record, or that is a relation in some."""
     parents = _places(forest)
-    return np.unique(_pairs(forest, *_traces(forest, parents))) if traced else _related(forest, parents)
+    return unique_values(_pairs(forest, *_traces(forest, parents))) if traced else _related(forest, parents)
 
 
 def _places(forest: Forest) -> Longs:
@@ -142,7 +142,7 @@ def _related(forest: Forest, parents: Longs) -> Longs:
     nodes = np.flatnonzero(parents >= 0)
     above = parents[nodes]
     while len(nodes):
-        found.append(np.unique(_pairs(forest, above, nodes)))
+        found.append(unique_values(_pairs(forest, above, nodes)))
         above = parents[above]
         nodes, above = nodes[above >= 0], above[above >= 0]
-    return np.unique(np.concatenate(found))
+    return unique_values(np.concatenate(found))

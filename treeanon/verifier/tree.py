@@ -13,6 +13,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 
@@ -26,7 +27,7 @@ from treeanon.forest.merged import merged
 from treeanon.kernels.verify.counting import KEYS, NOBODY
 from treeanon.kernels.verify.groups import group_failures
 from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
-from treeanon.kernels.verify.supports import least_support
+from treeanon.kernels.verify.supports import count_pairs, least_support
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
 from treeanon.verifier.traces import readings
@@ -302,8 +303,39 @@ def _requested(
     return Guarantee(k, m, n, attacker, l, diversity, classes, as_published)
 
 
+_MOST_CELLS = 1 << 22
+"""Pairs of so many labels are counted in a table of all."""
+
+_FEW_ROWS = 10_000
+
+
+def _least_pair(rows: Rows, m: int, n: int, jobs: int) -> tuple[int | None, int]:
+    """Return the same of up to two labels that are known, and up to one relation."""
+    jobs = max(min(jobs, len(rows) // _FEW_ROWS), 1)
+    bounds = [len(rows) * part // jobs for part in range(jobs + 1)]
+
+    def counted(first: int, stop: int) -> np.ndarray:
+        content = rows.start, rows.item, rows.rel_start, rows.rel, rows.weight
+        return count_pairs(*content, rows.items, rows.kinds, first, stop)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        table = sum(pool.map(counted, bounds[:-1], bounds[1:]), np.zeros((), np.int32))
+    held, alone = table.diagonal()[:2].astype(np.int64)
+    shared = np.triu(table[:, :, 0], 1)
+    related = np.triu(table[:, :, 1:].transpose(2, 0, 1), 1) if n else shared
+    found = [held, shared, related] if m == 2 else [held]
+    least = min((int(counts.min(where=counts > 0, initial=NOBODY)) for counts in found), default=NOBODY)
+    sets = np.count_nonzero(alone) + np.count_nonzero(shared) if m == 2 else np.count_nonzero(held)
+    return (None if least == NOBODY else least), int(sets)
+
+
 def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | None) -> tuple[int | None, int]:
     """Return the least persons behind a combination that anybody holds, and the label sets examined."""
+    # Absences are items beyond the labels.
+    positive = rows.items == rows.labels and not rows.deniable.any()
+    of_pairs = m <= 2 and (n <= 1 or rows.kinds == 1)
+    if positive and of_pairs and rows.items**2 * (1 + rows.kinds) <= _MOST_CELLS:
+        return _least_pair(rows, m, n, jobs)
     begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, m)
     shared = np.array([NOBODY], np.int64)
 

@@ -6,10 +6,9 @@ level. The paper allows for k persons: we for `max_suppressed`. Equals are decid
 
 from __future__ import annotations
 
-import numpy as np
-
 from treeanon.algorithms.table.lattice import FullDomainResult, Lattice
 from treeanon.algorithms.table.problem import Problem
+from treeanon.arrays import unique_values
 
 
 def search(problem: Problem) -> FullDomainResult:
@@ -32,6 +31,6 @@ def _distinct_values(lattice: Lattice) -> list[list[int]]:
     """Return how many values each column has at each level."""
     out = []
     for c, levels in enumerate(lattice.tuples.level_maps()):
-        codes = np.unique(lattice.tuples.fields.unpack(lattice.tuples.keys, c))
-        out.append([len(np.unique(level[codes])) for level in levels])
+        codes = unique_values(lattice.tuples.fields.unpack(lattice.tuples.keys, c))
+        out.append([len(unique_values(level[codes])) for level in levels])
     return out

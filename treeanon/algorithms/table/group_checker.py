@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 
 from treeanon.algorithms.table.problem import Problem
-from treeanon.arrays import Flags, Ints, Longs, narrowed
+from treeanon.arrays import Flags, Ints, Longs, narrowed, unique_values
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
 from treeanon.privacy.models.model import Model, is_joined, judged
@@ -132,7 +132,7 @@ class Tuples:
 
 
 def _pairs(tuple_of: Ints, person: Ints) -> tuple[Ints, Ints]:
-    pairs = np.unique((person.astype(np.int64) << 32) | tuple_of)
+    pairs = unique_values((person.astype(np.int64) << 32) | tuple_of)
     return (pairs & 0xFFFFFFFF).astype(np.int32), (pairs >> 32).astype(np.int32)
 
 
@@ -158,7 +158,7 @@ def _cells(table: Table, column: Column, tuple_of: Ints, person: Ints | None) ->
         whole = np.bincount(value, minlength=size + 1)
     else:
         # One person counts once for a value, however many rows say so.
-        whole = np.bincount(np.unique((person.astype(np.int64) << 32) | value) & 0xFFFFFFFF, minlength=size + 1)
+        whole = np.bincount(unique_values((person.astype(np.int64) << 32) | value) & 0xFFFFFFFF, minlength=size + 1)
     of_cells = np.empty(0, np.int32) if person is None else person[first]
     return Cells(
         column, tuple_of[first], value[first], counts[keep], combo[first], combos, of_cells, whole.astype(np.int64)
@@ -304,7 +304,7 @@ def counted_groups(
 def _sizes_of_parts(part: Ints, parts: int, cells: Cells) -> Longs:
     """Return the number of different persons of each part, where one person may have several values in it."""
     kept = part >= 0
-    pairs = np.unique((part[kept].astype(np.int64) << 32) | cells.person[kept])
+    pairs = unique_values((part[kept].astype(np.int64) << 32) | cells.person[kept])
     return np.bincount(pairs >> 32, minlength=parts).astype(np.int64)
 
 

@@ -26,7 +26,7 @@ from treeanon.algorithms.table.group_checker import GroupChecker, Tuples
 from treeanon.algorithms.table.intervals import cut_column, places_of
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import Recoding, one_row_each, released, require_any, unreachable
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.groups import group_numbers, try_values
 from treeanon.table.covers import value_ranks
@@ -114,7 +114,7 @@ class Ordered:
         table = problem.table
         one_row_each(table, "k-Optimize")
         for column in table.quasi:
-            if (value_ranks(column.hierarchy)[np.unique(column.codes[column.codes >= 0])] < 0).any():
+            if (value_ranks(column.hierarchy)[unique_values(column.codes[column.codes >= 0])] < 0).any():
                 raise UsageError(
                     f"column {column.name!r}: k-Optimize orders leaves, and there are values that are none"
                 )

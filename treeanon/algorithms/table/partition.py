@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from treeanon.algorithms.table.registry import STYLES, Style
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.metrics.table.ncp import lowest_common
 from treeanon.privacy.models.model import Model
@@ -61,7 +61,7 @@ def style_of(column: Column, style: Style) -> Style:
     UsageError if its own is one of single values, and it has general ones.
     """
     # A node above a single leaf covers one leaf too, and is none.
-    leaves_only = bool((value_ranks(column.hierarchy)[np.unique(column.codes[column.codes >= 0])] >= 0).all())
+    leaves_only = bool((value_ranks(column.hierarchy)[unique_values(column.codes[column.codes >= 0])] >= 0).all())
     if (own := column.spec.controls.style) is not None:
         if own != "hierarchy" and not leaves_only:
             raise UsageError(f"column {column.name!r}: style {own} is for single values, and it has general ones")
@@ -117,7 +117,7 @@ def _sets(column: Column, ranks: Ints, offsets: Longs) -> Column:
     groups = len(offsets) - 1
     group = np.repeat(np.arange(groups), np.diff(offsets))
     size = len(column.hierarchy.leaf_nodes) + 1
-    pairs = np.unique(group * size + ranks + 1)
+    pairs = unique_values(group * size + ranks + 1)
     owner, held = pairs // size, pairs % size - 1
     bounds = np.searchsorted(owner, np.arange(groups + 1))
     # Equal sets have equal sums of numbers drawn for their members; that equal sums are of equal sets is looked at.

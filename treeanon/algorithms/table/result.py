@@ -15,7 +15,7 @@ import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.problem import Problem
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.privacy.models.model import Model
 from treeanon.table import Table
@@ -118,7 +118,7 @@ def released(problem: Problem, algorithm: str, table: Table, kept: Flags, **coun
 
 def left_out(table: Table, is_out: Flags) -> int:
     """Return how many persons lose a row when these rows go."""
-    return int(is_out.sum()) if table.person is None else len(np.unique(table.person[is_out]))
+    return int(is_out.sum()) if table.person is None else len(unique_values(table.person[is_out]))
 
 
 def unreachable(problem: Problem) -> GuaranteeError:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Longs
+from treeanon.arrays import Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -117,7 +117,7 @@ def cut_of_map(forest: Forest, mapping: np.ndarray) -> dict[str, tuple[str, ...]
         return {STAR: (STAR,)}
     first = classes.first
     return {
-        name: tuple(classes.texts[label] for label in np.unique(mapping[first[i] : first[i + 1]]).tolist())
+        name: tuple(classes.texts[label] for label in unique_values(mapping[first[i] : first[i + 1]]).tolist())
         for i, name in enumerate(classes.names)
     }
 

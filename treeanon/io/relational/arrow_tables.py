@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest import Forest
 from treeanon.forest.facet_texts import written
 from treeanon.io.columns.formulas import are_shielded
@@ -224,7 +224,7 @@ class _Maker:
             for held, name in stop.columns.items():
                 codes, texts, wanted = self.started(found, name)
                 labels = self.rows.stops[stop.index].labels[held]
-                used = np.unique(labels[labels >= 0])
+                used = unique_values(labels[labels >= 0])
                 # Only published texts are examined: a hierarchy may hold many more.
                 shown = [written(classes.texts[label]) for label in used.tolist()]
                 used = used[[text != "" for text in shown]]

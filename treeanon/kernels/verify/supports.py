@@ -9,6 +9,7 @@ kind d (see `knowledge`; of merged trees there is one kind).
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
@@ -181,6 +182,33 @@ def least_support(
                 break
         shared[0] = min(shared[0], best)
     return best, sets
+
+
+@njit
+def count_pairs(
+    start: Longs, item: Ints, rel_start: Longs, rel: Longs, weight: Ints, items: int, kinds: int, first: int, stop: int
+) -> npt.NDArray[np.int32]:
+    """The persons of some rows by pairs of labels: table[a, b, 0] hold a and b, a < b, table[a, b, 1 + d] related.
+
+    table[a, a, 0] hold a, and table[a, a, 1] nothing else. Where no one has more than two of few labels to know, this
+    is all there is to count.
+    """
+    table = np.zeros((items, items, 1 + kinds), np.int32)
+    for r in range(first, stop):
+        size = start[r + 1] - start[r]
+        width = (size + 63) >> 6
+        for p in range(size):
+            own = item[start[r] + p]
+            table[own, own, 0] += weight[r]
+            if size == 1:
+                table[own, own, 1] += weight[r]
+            for q in range(p):
+                other = item[start[r] + q]
+                table[other, own, 0] += weight[r]
+                for d in range(kinds):
+                    if (rel[rel_start[r] + (p * kinds + d) * width + (q >> 6)] >> (q & 63)) & 1:
+                        table[other, own, 1 + d] += weight[r]
+    return table
 
 
 @njit

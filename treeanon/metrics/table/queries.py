@@ -18,7 +18,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.kernels.table.groups import group_numbers, spread
 from treeanon.randomness import Randomness
@@ -60,7 +60,7 @@ def runs_of(column: Column, *, missing: bool) -> Runs:
     """
     leaves = len(column.hierarchy.leaf_nodes)
     found: list[list[tuple[int, int]]] = [[] for _ in range(column.size)] + [[(leaves, leaves)]]
-    for code in np.unique(column.codes[column.codes >= 0]).tolist():
+    for code in unique_values(column.codes[column.codes >= 0]).tolist():
         held, with_missing = _cover(column, code) if column.covers is not None else _node(column, code)
         held = np.append(held, leaves) if with_missing and missing else held
         # What can only be missing, in a column that has no missing values, stands for what nobody asks for.

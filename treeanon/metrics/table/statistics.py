@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treeanon.arrays import Floats
+from treeanon.arrays import Floats, unique_values
 from treeanon.hierarchy.numbers import parse_number
 from treeanon.table import Column, Table
 from treeanon.table.covers import ranked_texts
@@ -134,7 +134,7 @@ def _of_nodes(column: Column) -> Floats:
     hierarchy = column.hierarchy
     leaves = _parsed(hierarchy.texts[leaf] for leaf in hierarchy.leaf_nodes.tolist())
     found = np.full(len(hierarchy), np.nan)
-    for node in np.unique(column.codes[column.codes >= 0]).tolist():
+    for node in unique_values(column.codes[column.codes >= 0]).tolist():
         start, count = int(hierarchy.leaf_start[node]), int(hierarchy.leaf_count[node])
         if node or count == 1:
             found[node] = _middle(leaves[start : start + count])

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.groups import Numbers, add_over_edges, add_over_gaps
@@ -118,7 +118,7 @@ class TCloseness(SensitiveModel):
         """Return whether it orders the values of a column by the rows of their hierarchy's file."""
         if self.distance != "ordered" or self.column not in (None, column.name):
             return False
-        used = np.unique(column.codes[column.codes >= 0])
+        used = unique_values(column.codes[column.codes >= 0])
         return self.order == "leaves" or bool((_number_ranks(column.hierarchy)[used] < 0).any())
 
     def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, unique_values
 from treeanon.errors import DataError
 from treeanon.forest import ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
@@ -147,7 +147,7 @@ def _columns(
         if unknown:
             builder.handle_unknown(spec, Counter(unknown), show_values=show_values)
             codes = np.where(codes < 0, 0, codes)
-        columns.append(Column(spec, hierarchy, np.unique(codes).astype(np.int32)))
+        columns.append(Column(spec, hierarchy, unique_values(codes).astype(np.int32)))
     known = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
     return replace(schema, classes=tuple(known)), tuple(columns)
 

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.metrics.table import FlatLosses
@@ -320,7 +320,7 @@ def _bounds(rows: Rows, order: list[str], size: int) -> Keys:
     until = np.cumsum(some["count"].to_numpy()[ascending])
     parts = max(rows.rows // size, 1)
     cuts = [i * int(until[-1]) // parts for i in range(1, parts)] if len(until) else []
-    return np.unique(keys[ascending][np.searchsorted(until, cuts)])
+    return unique_values(keys[ascending][np.searchsorted(until, cuts)])
 
 
 def _keys(codes: Sequence[Any]) -> Keys:

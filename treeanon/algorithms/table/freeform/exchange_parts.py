@@ -34,7 +34,7 @@ import numpy as np
 
 from treeanon.algorithms.table.freeform.blocks import prices_within
 from treeanon.algorithms.table.freeform.exchange_master import Demand, Pool, best_tuples, priced
-from treeanon.arrays import Floats, Ints, Longs
+from treeanon.arrays import Floats, Ints, Longs, unique_values
 from treeanon.kernels.table.exchange import Near, costly, exchange, slots_of
 from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
@@ -230,7 +230,7 @@ def improved(
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for chosen, (gain, found) in zip(parts, pool.map(task, range(len(parts))), strict=True):
             if found is not None and gain > 1e-9:
-                classes = np.unique(tuples.members[chosen])
+                classes = unique_values(tuples.members[chosen])
                 tuples.members[chosen] = classes[found]
                 gained += gain
     return gained

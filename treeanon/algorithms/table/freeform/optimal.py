@@ -23,7 +23,7 @@ from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_bloc
 from treeanon.algorithms.table.freeform.graph import Freeform
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, unique_values
 from treeanon.errors import UsageError
 from treeanon.kernels.table.freeform_prices import Prices, rows_cost, tuple_costs
 from treeanon.kernels.table.orders import NODES, RANGES
@@ -102,7 +102,7 @@ class Program:
         column = self._columns[c]
         values, step = column.values[:, 0], float(column.shares[column.starts[0]])
         terms = {cost: 1.0}
-        for value in np.unique(values[values >= 0]).tolist():
+        for value in unique_values(values[values >= 0]).tolist():
             if value != values[j]:
                 held = self._variable()
                 terms[held] = -step

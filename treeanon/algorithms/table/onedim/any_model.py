@@ -25,7 +25,7 @@ from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition, recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.arrays import Flags, Floats, Longs
+from treeanon.arrays import Flags, Floats, Longs, unique_values
 from treeanon.kernels.table.group_bounds import group_prices
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.metrics.table.ncp import Form
@@ -133,7 +133,7 @@ def _halved(line: _Line, least: int) -> Longs:
         starts, middles, ends = starts[cut], middles[cut], ends[cut]
         kept.append(middles)
         starts, ends = np.concatenate([starts, middles]), np.concatenate([middles, ends])
-    return np.unique(np.concatenate(kept)).astype(np.int64)
+    return unique_values(np.concatenate(kept)).astype(np.int64)
 
 
 def _middles(line: _Line, starts: Longs, ends: Longs, least: int) -> Longs:

@@ -25,7 +25,7 @@ from treeanon.algorithms.table.onedim.costs import Costs, listed
 from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.registry import Style
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.kernels.table.group_bounds import group_prices, split_groups
 from treeanon.kernels.table.onedim_accuracy import first_fitting, largest_pieces, most_private
@@ -221,7 +221,7 @@ def least_bound(line: Line, ell: int) -> tuple[Ints, float]:
     low_ends, high_ends = np.triu_indices(len(places))
     members = np.stack([places[low_ends], places[high_ends]], axis=1).ravel().astype(np.int64)
     offsets = np.arange(0, len(members) + 1, 2)
-    allowed = np.unique(group_prices(line.costs.cells, offsets, members, line.costs.prices))
+    allowed = unique_values(group_prices(line.costs.cells, offsets, members, line.costs.prices))
     # With the greatest of them, all rows may be one group.
     low, high = 0, len(allowed) - 2
     best, step = np.zeros(len(line.rows), np.int32), 1

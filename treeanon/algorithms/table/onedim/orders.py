@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, scales_of, table_costs
 from treeanon.algorithms.table.registry import Style
-from treeanon.arrays import Floats, Ints, Longs, Words
+from treeanon.arrays import Floats, Ints, Longs, Words, unique_values
 from treeanon.errors import UsageError
 from treeanon.kernels.table.centers import center_tree, nearest_centers
 from treeanon.kernels.table.onedim import turn_back, walked
@@ -79,7 +79,7 @@ def column_ranks(column: Column) -> tuple[Ints, int]:
     """Return the rank of every row's value, and how many ranks there are."""
     codes = column.codes
     ranks = value_ranks(column.hierarchy)
-    seen = np.unique(codes)
+    seen = unique_values(codes)
     has_missing = len(seen) > 0 and seen[0] < 0
     if (ranks[seen[seen >= 0]] < 0).any():
         ranks = np.arange(len(column.hierarchy), dtype=np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
-from treeanon.arrays import Floats, Ints, Longs
+from treeanon.arrays import Floats, Ints, Longs, unique_values
 from treeanon.forest import Forest
 from treeanon.kernels.tree import walk as kernel
 
@@ -213,7 +213,7 @@ class Walk:
             self.in_cut[label] = True
             if indexed.held[label]:
                 partition.place(label)
-        classes = np.unique(self.tree.class_of[numbers])
+        classes = unique_values(self.tree.class_of[numbers])
         for label in np.flatnonzero(self.tree.arrays[5] & np.isin(self.tree.class_of, classes)).tolist():
             if partition.slot[label] < 0:
                 partition.place_own(label)

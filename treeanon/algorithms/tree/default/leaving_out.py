@@ -20,7 +20,7 @@ from treeanon.algorithms.tree.default.strict import keeps_extensions
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.default.traces import Places, has_traces, split_moves, with_left_behind, with_traces
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Result
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -245,7 +245,7 @@ class _Chooser:
         """The records that hold all labels."""
         found: Longs | None = None
         for label in labels:
-            records = np.unique(self.places.record[self._nodes(label)])
+            records = unique_values(self.places.record[self._nodes(label)])
             found = records if found is None else np.intersect1d(found, records, assume_unique=True)
         assert found is not None
         return found
@@ -259,7 +259,7 @@ class _Chooser:
         """Rules that leave out a label in all records that hold a combination; none if it may not be left out."""
         nodes = self._nodes(label)
         nodes = nodes[np.isin(self.places.record[nodes], self._holders(combination.labels))]
-        above = np.unique(self._parents(nodes))
+        above = unique_values(self._parents(nodes))
         rules = [(trigger, label) for trigger in above.tolist()]
         return rules if all(trigger >= 0 and self._allowed((trigger, label)) for trigger, _ in rules) else []
 

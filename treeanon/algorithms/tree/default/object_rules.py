@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from treeanon.algorithms.tree.default.combinations import Combination, rare_combinations
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.losses import count_records_with
 from treeanon.privacy import Guarantee
@@ -135,7 +135,7 @@ class _Chooser:
 
     def _holders(self, labels: Iterable[int]) -> Longs:
         """Return the records that hold all labels."""
-        found = [np.unique(self.record[self._nodes(label)]) for label in labels]
+        found = [unique_values(self.record[self._nodes(label)]) for label in labels]
         records = found[0]
         for more in found[1:]:
             records = np.intersect1d(records, more, assume_unique=True)
@@ -155,7 +155,7 @@ class _Chooser:
         for kind in reversed(leaving_kinds(self.forest.classes, int(self.forest.classes.class_of[label]))):
             first = np.where(self.objects[kind][nodes] < 0, len(self.rank), self.first[kind][self.objects[kind][nodes]])
             done = first < self.rank[label]
-            for place in np.unique(first[done]).tolist():
+            for place in unique_values(first[done]).tolist():
                 rules.add((int(by_rank[place]), label, self._type(label, kind)))
             nodes = nodes[~done]
         return sorted(rules) if not len(nodes) else []

@@ -17,7 +17,7 @@ import numpy as np
 from treeanon.algorithms.tree.default.greedy_walk import WalkResult
 from treeanon.algorithms.tree.published.candidates import Choose
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Solution
-from treeanon.arrays import Floats, Ints, Longs
+from treeanon.arrays import Floats, Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -113,7 +113,7 @@ class Objective:
         nodes = np.flatnonzero(lost[before.label])
         start = before.offsets[np.searchsorted(before.offsets, nodes, side="right") - 1]
         owners = (start + before.parent[nodes])[before.parent[nodes] >= 0]
-        return len(np.unique(owners)) / self._objects
+        return len(unique_values(owners)) / self._objects
 
     def of_release(self, after: Forest, kept: Longs | None = None) -> float:
         """Return the cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""

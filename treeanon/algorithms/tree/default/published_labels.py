@@ -12,7 +12,7 @@ import numpy as np
 from treeanon.algorithms.tree.default.label_step import Step
 from treeanon.algorithms.tree.default.pair_support import MOST_LABELS, Rare
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.kernels.tree.record_sets import rare_with
 from treeanon.kernels.tree.walk import FREE, RELATIONS, SLOTS, Published
 
@@ -198,7 +198,7 @@ class PublishedLabels:
         for slot in rare.labels:
             refused = slot < 0 or self.node[slot] < 0
             chosen = own if refused else (self.slot == slot) & ~own
-            found = np.unique(indexed.record[chosen[indexed.label]])
+            found = unique_values(indexed.record[chosen[indexed.label]])
             records = found if records is None else np.intersect1d(records, found, assume_unique=True)
         return np.zeros(0, np.int32) if records is None else records
 

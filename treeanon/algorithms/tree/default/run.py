@@ -30,7 +30,7 @@ from treeanon.algorithms.tree.default.strict import ExtendedCheck
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.default.traces import Places
 from treeanon.algorithms.tree.solution import LabelPair, Solution
-from treeanon.arrays import Ints
+from treeanon.arrays import Ints, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
@@ -199,7 +199,7 @@ class Run:
         Where upper nodes are missing in the input, what stands at the top can point to somebody and cannot be left out.
         """
         own = self.forest.classes.class_of
-        stray = np.unique(own[self.forest.label[Places(self.forest).traces()[1]]])
+        stray = unique_values(own[self.forest.label[Places(self.forest).traces()[1]]])
         for index in stray[::-1].tolist():
             root = self.forest.classes.first[index]
             walked = replace(
@@ -388,7 +388,7 @@ def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[Label
     """Return pairs of labels of a cut, in the labels of a finer one."""
     classes = forest.classes
     parts: dict[int, set[int]] = {}
-    for label in np.unique(forest.label).tolist():
+    for label in unique_values(forest.label).tolist():
         if after[label] >= 0:
             parts.setdefault(int(before[label]), set()).add(int(after[label]))
     out: list[LabelPair] = []

@@ -15,7 +15,7 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 from treeanon.algorithms.tree.default.shared_state import WalkState
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.forest import Classes, Forest
 from treeanon.kernels.tree.published_records import Table, Trees, parted_by
 from treeanon.kernels.tree.strict_sets import Values, breaks, members
@@ -116,7 +116,7 @@ class ExtendedCheck:
         slots, number = p.slots, int(p.label_set[part])
         records = np.empty(p.sets.size[number], np.int32)
         members(p.sets.arrays, number, True, p.sets.records, records)
-        found = np.unique(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
+        found = unique_values(parted_by(records, part, rest, slots, p.n > 2, self.trees, p.slot))
         return np.stack([found // slots**2, found // slots % slots, found % slots], axis=1).astype(np.int32)
 
 
@@ -180,7 +180,7 @@ def sensitive_values(forest: Forest, classes: tuple[int, ...]) -> Values:
     wanted = np.flatnonzero(np.isin(class_of[forest.label], classes)) if classes else np.empty(0, np.int64)
     record = np.searchsorted(forest.offsets, wanted, side="right") - 1
     number_of = np.cumsum(np.isin(class_of, classes)) - 1
-    pairs = np.unique(record * np.int64(len(class_of)) + forest.label[wanted])
+    pairs = unique_values(record * np.int64(len(class_of)) + forest.label[wanted])
     record, label = pairs // len(class_of), pairs % len(class_of)
     starts = np.searchsorted(record, np.arange(len(forest) + 1)).astype(np.int64)
     kinds = np.searchsorted(np.array(sorted(classes), np.int64), class_of[np.isin(class_of, classes)])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treeanon.arrays import Flags, Longs
+from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
 
@@ -30,7 +30,7 @@ class Places:
     def keys(self, upper: Longs, lower: Longs) -> Longs:
         """A number for each pair of nodes: their record and their labels."""
         label, size = self.forest.label, len(self.forest.classes)
-        return np.unique((self.record[lower] * size + label[upper]) * size + label[lower])
+        return unique_values((self.record[lower] * size + label[upper]) * size + label[lower])
 
     def relations(self) -> Longs:
         """The keys of all relations."""
@@ -40,7 +40,7 @@ class Places:
             found.append(self.keys(above, nodes))
             above = self.parent[above]
             nodes, above = nodes[above >= 0], above[above >= 0]
-        return np.unique(np.concatenate(found))
+        return unique_values(np.concatenate(found))
 
     def traces(self) -> tuple[Longs, Longs]:
         """Pairs of nodes with one parent, the first of a class above the second's: so the second is out of place."""
@@ -161,7 +161,7 @@ def split_moves(forest: Forest, pairs: Sequence[Pair]) -> tuple[list[Pair], list
         upper, lower = np.array(moves, np.int32).T
         places = Places(forest.disassociate_labels(np.ascontiguousarray(upper), np.ascontiguousarray(lower)))
         lost = np.setdiff1d(known, np.concatenate([places.relations(), places.keys(*places.traces())]))
-        ends = set(np.unique(np.concatenate([lost // size % size, lost % size])).tolist())
+        ends = set(unique_values(np.concatenate([lost // size % size, lost % size])).tolist())
         wrong = {pair for pair in moves if pair[1] in ends}
         if not wrong:
             return moves, left_out

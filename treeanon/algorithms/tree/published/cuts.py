@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from treeanon.arrays import Flags, Ints
+from treeanon.arrays import Flags, Ints, unique_values
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR, Classes
 from treeanon.privacy.guarantee import Roles
@@ -40,7 +40,7 @@ class CutSpace:
     def of(cls, forest: Forest, roles: Roles) -> CutSpace:
         """Return the cuts of a forest whose classes have these roles."""
         present = np.zeros(len(forest.classes), np.bool_)
-        present[np.unique(forest.label)] = True
+        present[unique_values(forest.label)] = True
         return cls(forest.classes, roles.known, present)
 
     @cached_property

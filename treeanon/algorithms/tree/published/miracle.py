@@ -28,7 +28,7 @@ import numpy as np
 
 from treeanon.algorithms.tree.default.strict import sensitive_values
 from treeanon.algorithms.tree.solution import Result, Solution
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
@@ -115,11 +115,11 @@ def _not_diverse(published: Forest, group: Ints, guarantee: Guarantee) -> Ints:
     own = np.repeat(group, np.diff(starts))
     if guarantee.diversity == "frequency":
         pairs, persons = np.unique(np.stack([own, values]), axis=1, return_counts=True)
-        return np.unique(pairs[0][persons * guarantee.l > sizes[pairs[0]]]).astype(np.int32)
+        return unique_values(pairs[0][persons * guarantee.l > sizes[pairs[0]]]).astype(np.int32)
     held: dict[tuple[int, int], list[set[int]]] = {}
     for record, number in enumerate(group.tolist()):
         mine = values[starts[record] : starts[record + 1]]
-        for kind in np.unique(kinds[mine]).tolist():
+        for kind in unique_values(kinds[mine]).tolist():
             held.setdefault((number, kind), []).append(set(mine[kinds[mine] == kind].tolist()))
     failing = {number for (number, _), sets in held.items() if not _are_left(sets, guarantee.l)}
     return np.array(sorted(failing), np.int32)
@@ -178,7 +178,7 @@ class _Clustering:
 
     def dissolve(self, groups: Ints) -> None:
         """Let every second of some groups join others, person by person; GuaranteeError if there is but one group."""
-        state, every = self.state, np.unique(self.state.group[self.state.group >= 0])
+        state, every = self.state, unique_values(self.state.group[self.state.group >= 0])
         if len(every) == 1:
             raise GuaranteeError("all persons together, made equal, are not diverse in a sensitive class")
         going = groups[1::2] if len(groups) > 1 else groups
