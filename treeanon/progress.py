@@ -118,6 +118,24 @@ def _wait_for_cleanup(found: Future[T], end: Callable[[], None]) -> None:
         end()
 
 
+def in_background(work: Callable[[], T]) -> Callable[[], T]:
+    """Begin work beside what follows, and return what waits for its result; an ending process does not wait.
+
+    >>> in_background(lambda: 1 + 1)()
+    2
+    """
+    found: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            found.set_result(work())
+        except BaseException as problem:
+            found.set_exception(problem)
+
+    threading.Thread(target=run, name=_THREAD_NAME, daemon=True).start()
+    return found.result
+
+
 def in_turn(work: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[tuple[A, B]]:
     """Yield each item with what `work` makes of it, in their order, while threads work on those that follow.
 

@@ -176,6 +176,7 @@ def anonymize_trees(request: CommandRequest) -> Made:
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import shown
     from treeanon.metrics import ml2
+    from treeanon.progress import in_background
     from treeanon.release import fulfill
     from treeanon.reports import losses_data
 
@@ -197,13 +198,15 @@ def anonymize_trees(request: CommandRequest) -> Made:
     with progress_bar("searching", quiet=quiet) as progress:
         release = fulfill(wanted, forest, progress)
     jobs = request.reading["jobs"]
+    # Nobody is told of it: then it need not be measured. Writing is for one core.
+    told_beyond = not quiet or request.as_json
+    beyond_of = in_background(lambda: release.one_more) if told_beyond and jobs != 1 else None
     with progress_bar("writing", quiet=quiet) as progress:
         release.write(output, format=form.name, force=request.force, seed=request.seed, jobs=jobs, progress=progress)
     write_solution_of(release, request)
     mined = ml2(forest, release.forest, release.kept) if request.mining else None
     notes = merged_notes(request.schema, release.solution.objects, wanted.why_merged)
-    # Nobody is told of it: then it need not be measured.
-    beyond = None if quiet and not request.as_json else release.one_more
+    beyond = beyond_of() if beyond_of is not None else release.one_more if told_beyond else None
     say(release_summary(release, output, solution, mined, beyond, notes), quiet=quiet)
     write_page_of(request, release, forest)
     write_report_of(request, release)

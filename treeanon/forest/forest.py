@@ -7,6 +7,7 @@ II-A; structural disassociation is that of Section II-D, and trees are projected
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ from treeanon.kernels.tree.object_relations import left_out_of_objects
 from treeanon.kernels.tree.objects import canonical_trees, left_out_nodes
 from treeanon.schema import Schema
 from treeanon.shown import Grid, Shown, Summary
+
+_MANY = 100_000
+"""Records from which on two collections are looked at side by side."""
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -350,7 +354,9 @@ class Forest(Shown):
         if texts != other._used_texts():
             return False
         code = {text: number for number, text in enumerate(texts, start=self.classes.types + 1)}
-        return bool(np.array_equal(self._fingerprints(code), other._fingerprints(code)))
+        with ThreadPoolExecutor(1 if len(self) < _MANY else 2) as pool:
+            own, others = pool.map(lambda forest: forest._fingerprints(code), (self, other))
+        return bool(np.array_equal(own, others))
 
     def __eq__(self, other: object) -> bool:
         return self.equals(other) if isinstance(other, Forest) else NotImplemented

@@ -309,7 +309,7 @@ _MOST_CELLS = 1 << 22
 _FEW_ROWS = 10_000
 
 
-def _least_pair(rows: Rows, m: int, n: int, jobs: int) -> tuple[int | None, int]:
+def _least_pair(rows: Rows, m: int, n: int, jobs: int, progress: Progress | None) -> tuple[int | None, int]:
     """Return the same of up to two labels that are known, and up to one relation."""
     jobs = max(min(jobs, len(rows) // _FEW_ROWS), 1)
     bounds = [len(rows) * part // jobs for part in range(jobs + 1)]
@@ -318,8 +318,12 @@ def _least_pair(rows: Rows, m: int, n: int, jobs: int) -> tuple[int | None, int]
         content = rows.start, rows.item, rows.rel_start, rows.rel, rows.weight
         return count_pairs(*content, rows.items, rows.kinds, first, stop)
 
+    table = np.zeros((rows.items, rows.items, 1 + rows.kinds), np.int32)
     with ThreadPoolExecutor(jobs) as pool:
-        table = sum(pool.map(counted, bounds[:-1], bounds[1:]), np.zeros((), np.int32))
+        for done, part in enumerate(pool.map(counted, bounds[:-1], bounds[1:]), 1):
+            table += part
+            if progress is not None:
+                progress(done, jobs)
     held, alone = table.diagonal()[:2].astype(np.int64)
     shared = np.triu(table[:, :, 0], 1)
     related = np.triu(table[:, :, 1:].transpose(2, 0, 1), 1) if n else shared
@@ -335,7 +339,7 @@ def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | N
     positive = rows.items == rows.labels and not rows.deniable.any()
     of_pairs = m <= 2 and (n <= 1 or rows.kinds == 1)
     if positive and of_pairs and rows.items**2 * (1 + rows.kinds) <= _MOST_CELLS:
-        return _least_pair(rows, m, n, jobs)
+        return _least_pair(rows, m, n, jobs, progress)
     begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, m)
     shared = np.array([NOBODY], np.int64)
 

@@ -16,7 +16,7 @@ import treeanon as ta
 from tests.reference.guarantee import holds, violations
 from tests.support.profiles import few
 from tests.support.search_strategies import random_forest
-from treeanon.algorithms.tree.default import maximal
+from treeanon.algorithms.tree.default import indexed_forest, maximal, run, shared_state
 from treeanon.algorithms.tree.default import pair_support as facts
 from treeanon.algorithms.tree.default import published_labels as partition
 from treeanon.algorithms.tree.default.leaving_out import Ending
@@ -319,6 +319,19 @@ def test_more_labels_than_tables_hold(monkeypatch: pytest.MonkeyPatch) -> None:
     found = search(forest, Guarantee(3, m=3, n=1), jobs=2, effort=0.2)
     assert not violations(list(found.forest.records()), 3, 3, 1)
     assert 2 < len(np.unique(found.forest.label)) <= 20
+
+
+@pytest.mark.parametrize("objects", ["merged", pytest.param("whole", marks=pytest.mark.slow)])
+def test_many_nodes_in_short_numbers_and_in_parts_lead_to_the_same_end(
+    objects: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forest = ta.read("samples/patients.xml", HOSPITAL.with_objects(objects))[:300]
+    asked = {"guarantee": Guarantee(5, m=2, n=1), "seed": 1, "effort": 0.1}
+    monkeypatch.setattr(run, "_MANY_NODES", 0)
+    usual = search(forest, jobs=1, **asked).solution
+    monkeypatch.setattr(indexed_forest, "_MANY_NODES", 0)
+    monkeypatch.setattr(shared_state, "_FEW", 1)
+    assert search(forest, jobs=3, **asked).solution == usual
 
 
 def test_carrying_on_leaves_the_run_as_it_was() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Bytes, Flags, Ints, Longs, Tinies, Words
+from treeanon.arrays import Bytes, Flags, Ints, Longs, Shorts, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE
 
@@ -20,8 +20,8 @@ _HELD, _BY_PART, _BY_REST = 1, 2, 4
 def _look(
     base: int,
     size: int,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     slot: Ints,
     part: int,
     rest: int,
@@ -66,8 +66,8 @@ def _look(
 @njit
 def count_part(
     offsets: Longs,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     slot: Ints,
     slots: int,
     records: Ints,

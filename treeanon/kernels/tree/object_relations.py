@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from treeanon.arrays import Flags, Ints, Longs, Tinies, Words
+from treeanon.arrays import Flags, Ints, Longs, Shorts, Tinies, Words
 from treeanon.kernels.jit import njit
 from treeanon.kernels.tree.record_sets import DENSE
 
@@ -36,7 +36,7 @@ def _set_bits(
 
 
 @njit
-def _depth_of(base: int, node: int, parent: Ints) -> int:
+def _depth_of(base: int, node: int, parent: Ints | Shorts) -> int:
     depth = 0
     up = parent[base + node]
     while up >= 0:
@@ -202,8 +202,8 @@ def fill_object_pairs(
 def _look_at_objects(
     base: int,
     size: int,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     slot: Ints,
     part: int,
     rest: int,
@@ -254,8 +254,8 @@ def _look_at_objects(
 @njit
 def count_object_part(
     offsets: Longs,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     slot: Ints,
     slots: int,
     records: Ints,

@@ -40,6 +40,15 @@ class Counts:
         return cls(*labels, *relations)
 
 
+def _together(parts: list[tuple[np.ndarray, ...]], tables: int) -> tuple[np.ndarray, ...]:
+    """Return what was counted of parts of the records as of all: sums of tables, and lists one after another."""
+    if len(parts) == 1:
+        return parts[0]
+    both = list(zip(*parts, strict=True))
+    sums: list[np.ndarray] = [np.add.reduce(np.stack(each), dtype=np.int32) for each in both[:tables]]
+    return *sums, *map(np.concatenate, both[tables:])
+
+
 @dataclass
 class Step:
     """One label let out of another: first counted, then kept or taken back."""
@@ -115,14 +124,21 @@ class Step:
 
     def _count(self, records: Ints) -> Counts:
         p, indexed = self.partition, self.partition.indexed
-        arrays = indexed.offsets, indexed.parent, indexed.label, p.slot
+        arrays = *indexed.trees, p.slot
         slots, part, rest, listed = p.slots, self.part, self.rest, p.deep and p.n > 0
+
+        def count(some: Ints) -> tuple[np.ndarray, ...]:
+            if indexed.types:
+                kinds = indexed.types, indexed.kinds
+                return count_object_part(*arrays, slots, some, part, rest, p.m > 1, listed, *kinds)
+            return count_part(*arrays, slots, some, part, rest, p.m > 1, listed)
+
+        tables, helpers = 2 if indexed.types else 1, p.state.helpers
+        found = count(records) if helpers is None else _together(helpers.in_parts(count, records), tables)
+        self.lost, *self.relations = found[tables:]
         if indexed.types:
-            labels, relations, self.lost, *self.relations = count_object_part(
-                *arrays, slots, records, part, rest, p.m > 1, listed, indexed.types, indexed.kinds
-            )
-            return Counts(*labels, *relations)
-        rows, self.lost, *self.relations = count_part(*arrays, slots, records, part, rest, p.m > 1, listed)
+            return Counts(*found[0], *found[1])
+        rows = found[0]
         return Counts(rows[0], rows[2], rows[4], rows[1][:, None], rows[3][:, None])
 
     def _pass_over_ended(self, counts: Counts) -> None:

@@ -18,7 +18,7 @@ from treeanon.algorithms.tree.default.object_rules import Rule as ObjectRule
 from treeanon.algorithms.tree.default.object_rules import always_one, bound_types, leave_out_of_objects
 from treeanon.algorithms.tree.default.strict import keeps_extensions
 from treeanon.algorithms.tree.default.strict import needed as strictly
-from treeanon.algorithms.tree.default.traces import Places, has_traces, split_moves, with_left_behind, with_traces
+from treeanon.algorithms.tree.default.traces import has_traces, split_moves, with_left_behind, with_traces
 from treeanon.algorithms.tree.solution import LabelPair, LabelRule, Result
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
@@ -189,7 +189,6 @@ class _Chooser:
 
     def __init__(self, forest: Forest, bound: frozenset[int]) -> None:
         self.forest, self.bound = forest, bound
-        self.places = Places(forest)
         self._held: dict[int, Longs] = {}
         self._costs: dict[Rule, int] = {}
 
@@ -222,12 +221,21 @@ class _Chooser:
 
     def _is_relation(self, rule: Rule) -> bool:
         """Whether some node of a rule's label is below one of its trigger."""
-        above = self.places.parent[self._nodes(rule[1])]
-        while len(above := above[above >= 0]):
-            if (self.forest.label[above] == rule[0]).any():
+        nodes = self._nodes(rule[1])
+        while len(nodes):
+            above = self._above(nodes)
+            nodes = above[above >= 0]
+            if (self.forest.label[nodes] == rule[0]).any():
                 return True
-            above = self.places.parent[above]
         return False
+
+    def _records(self, nodes: Longs) -> Longs:
+        return np.searchsorted(self.forest.offsets, nodes, side="right") - 1
+
+    def _above(self, nodes: Longs) -> Longs:
+        """The parents of nodes, -1 where there is none."""
+        parent = self.forest.parent[nodes]
+        return np.where(parent < 0, -1, self.forest.offsets[self._records(nodes)] + parent)
 
     def _find(self, labels: set[int]) -> None:
         """Looks for the nodes of some labels: usually a few of many nodes, which are gone through once."""
@@ -245,20 +253,20 @@ class _Chooser:
         """The records that hold all labels."""
         found: Longs | None = None
         for label in labels:
-            records = unique_values(self.places.record[self._nodes(label)])
+            records = unique_values(self._records(self._nodes(label)))
             found = records if found is None else np.intersect1d(found, records, assume_unique=True)
         assert found is not None
         return found
 
     def _parents(self, nodes: Longs) -> Ints:
         """The labels of the parents of nodes, -1 where there is none."""
-        parent = self.places.parent[nodes]
-        return np.where(parent < 0, -1, self.forest.label[np.maximum(parent, 0)]).astype(np.int32)
+        above = self._above(nodes)
+        return np.where(above < 0, -1, self.forest.label[np.maximum(above, 0)]).astype(np.int32)
 
     def _wherever(self, label: int, combination: Combination) -> list[Rule]:
         """Rules that leave out a label in all records that hold a combination; none if it may not be left out."""
         nodes = self._nodes(label)
-        nodes = nodes[np.isin(self.places.record[nodes], self._holders(combination.labels))]
+        nodes = nodes[np.isin(self._records(nodes), self._holders(combination.labels))]
         above = unique_values(self._parents(nodes))
         rules = [(trigger, label) for trigger in above.tolist()]
         return rules if all(trigger >= 0 and self._allowed((trigger, label)) for trigger, _ in rules) else []

@@ -25,7 +25,7 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.objective import Draft, Effort, Objective
 from treeanon.algorithms.tree.default.pair_support import PairSupports
-from treeanon.algorithms.tree.default.shared_state import RefusedSets, WalkState
+from treeanon.algorithms.tree.default.shared_state import Helpers, RefusedSets, WalkState
 from treeanon.algorithms.tree.default.strict import ExtendedCheck
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.default.traces import Places
@@ -101,8 +101,11 @@ class Run:
         self.tree = Tree(indexed, prices, class_of, self.guarantee.k, self.goal.of_step)
         self.refused_sets = RefusedSets(len(indexed.above))
         self._workshops: SimpleQueue[WalkState] = SimpleQueue()
+        helpers = Helpers(self.jobs) if self.jobs > 1 and self.large else None
         for thread in range(self.jobs):
-            self._workshops.put(WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread))
+            state = WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread)
+            state.helpers = helpers
+            self._workshops.put(state)
 
     def _times(self, usual: int) -> int:
         """Return the number of walks of a kind in a round: more where data are small and walks cost little."""

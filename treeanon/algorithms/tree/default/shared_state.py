@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.pair_support import PairSupports
 from treeanon.algorithms.tree.record_sets import RecordSets
-from treeanon.arrays import Flags
+from treeanon.arrays import Flags, Ints
 from treeanon.kernels.tree.walk import Lessons
 from treeanon.privacy import Guarantee
 
 if TYPE_CHECKING:
     from treeanon.algorithms.tree.default.published_labels import PublishedLabels
+
+
+T = TypeVar("T")
+
+_FEW = 20_000
+"""So many records are counted by one thread."""
 
 
 class GuaranteeCheck(Protocol):
@@ -68,6 +75,17 @@ class RefusedSets:
         return None
 
 
+class Helpers:
+    """Threads among which a walk divides records."""
+
+    def __init__(self, jobs: int) -> None:
+        self.jobs, self._pool = jobs, ThreadPoolExecutor(jobs)
+
+    def in_parts(self, count: Callable[[Ints], T], records: Ints) -> list[T]:
+        """Return what is counted of each part of some records."""
+        return list(self._pool.map(count, np.array_split(records, min(self.jobs, 1 + len(records) // _FEW))))
+
+
 class WalkState:
     """What the walks of one thread share: the record sets, and those of plain hierarchy nodes once they are made."""
 
@@ -84,3 +102,5 @@ class WalkState:
         self.refused_sets = RefusedSets(len(indexed.above)) if refused_sets is None else refused_sets
         self.sets = RecordSets(len(indexed), None if pair_supports is None else pair_supports.lasting, thread)
         self.marks = np.zeros((len(indexed) + 63) // 64, np.uint64)
+        self.helpers: Helpers | None = None
+        """Threads that count for a walk, where there are many records: the last walks are fewer than the cores."""
