@@ -182,10 +182,12 @@ class _Announcement:
 
 @cache
 def _announcement() -> _Announcement:
+    from treeanon.kernels import ahead
     from treeanon.kernels.jit import watch
 
     found = _Announcement()
     watch(found)
+    ahead.watch()
     return found
 
 

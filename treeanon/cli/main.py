@@ -22,6 +22,7 @@ import click
 
 from treeanon import __version__
 from treeanon.errors import FileError
+from treeanon.kernels import ahead
 
 LOST = "standard output: cannot be written"
 
@@ -215,6 +216,7 @@ def _run() -> None:
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, _interrupted)
     guard_streams()
+    ahead.is_wanted = True
     code = _code_of_main()
     lost = finish_output()
     # What went wrong before is the better answer, but no verdict counts that nobody could read.

@@ -90,7 +90,7 @@ _resolved: dict[Any, Any] = {}
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Mark that a kernel is compiled, by the one thread that may, and collect no garbage: a fifth of the work was that."""
+    """Mark that a kernel is compiled, by the one thread that may, and collect no garbage: a fifth of the work."""
     global _depth
     collects = gc.isenabled()
     gc.disable()

@@ -1,0 +1,62 @@
+"""The list of kernels that are compiled ahead is what a first release needs."""
+
+from __future__ import annotations
+
+import os
+from inspect import signature
+
+import numba
+import pytest
+
+from tests.support.first_kernels import compiled_first
+from treeanon.kernels import ahead, jit
+
+pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
+
+
+@pytest.mark.parametrize("line", ahead.listed(), ids=lambda line: line.split()[0])
+def test_a_line_names_a_kernel_and_the_types_of_its_arguments(line: str) -> None:
+    kernel, types = ahead.read(line)
+    assert len(signature(kernel.py_func).parameters) == len(types)
+    assert ahead.spelled(kernel, types) == line
+
+
+class Noted:
+    """What stands for a kernel, and notes that it is compiled."""
+
+    def __init__(self, name: str, compiled: list[str]) -> None:
+        self.name, self.compiled = name, compiled
+
+    def compile(self, types: tuple[()]) -> None:
+        self.compiled.append(self.name)
+        if self.name == "out of date":
+            raise TypeError
+
+
+def test_the_helper_goes_from_the_end_passes_what_is_out_of_date_and_ends_with_its_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[str] = []
+    monkeypatch.setattr(ahead, "listed", lambda: ["first", "out of date", "last"])
+    monkeypatch.setattr(ahead, "read", lambda line: (Noted(line, compiled), ()))
+    ahead.compile_listed(os.getppid())
+    assert compiled == ["last", "out of date", "first"]
+    ahead.compile_listed(-1)
+    assert len(compiled) == 3
+
+
+def test_only_the_command_starts_a_helper(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[object] = []
+    monkeypatch.setattr("numba.core.event.register", lambda kind, listener: registered.append(listener))
+    ahead.watch()
+    assert not registered
+    monkeypatch.setattr(ahead, "is_wanted", True)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    ahead.watch()
+    assert len(registered) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(jit.PLAIN, reason="the list is of kernels that are compiled as a whole")
+def test_the_list_is_what_the_first_command_compiles() -> None:
+    assert compiled_first() == ahead.listed()

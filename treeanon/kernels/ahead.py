@@ -1,0 +1,107 @@
+"""Kernels compiled ahead: while a first release compiles those that it needs first, a helper compiles the last ones.
+
+The helper is a process of its own. It goes through the list `first.txt` from its end, and the release comes to need
+what is there from its beginning; by what is kept on disk they meet in between. A list out of date costs time, and
+nothing else.
+`python -m tests.support.first_kernels` writes it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+LIST = Path(__file__).with_name("first.txt")
+
+_PACKAGE = "treeanon.kernels."
+
+is_wanted = False
+"""Whether this process may start a helper: only that of the command does, and no program that imports the package."""
+
+
+def watch() -> None:
+    """Start the helper as soon as a kernel of the list has to be compiled."""
+    from numba.core import event
+
+    class Start(event.Listener):
+        waits = is_wanted and bool(sys.executable) and (os.cpu_count() or 1) > 1
+
+        def on_start(self, event: Any) -> None:
+            kernel = event.data["dispatcher"]
+            if self.waits and kernel.stats.cache_path and spelled(kernel, event.data["args"]) in listed():
+                self.waits = False
+                _start()
+
+        def on_end(self, event: Any) -> None:
+            """Nothing is to be done."""
+
+    if Start.waits:
+        event.register("numba:compile", Start())  # type: ignore[no-untyped-call]
+
+
+def _start() -> None:
+    # From the folder where the command is called, nothing is imported.
+    command = [sys.executable, "-P", "-m", __name__, str(os.getpid())]
+    nothing = subprocess.DEVNULL
+    with suppress(OSError):
+        helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
+        atexit.register(helper.kill)
+
+
+def listed() -> list[str]:
+    """Return the lines of the list: calls of kernels, in the order in which a first release needs them."""
+    with suppress(OSError):
+        return LIST.read_text(encoding="utf-8").splitlines()
+    return []
+
+
+def spelled(kernel: Any, types: Any) -> str:
+    """Return the line for a kernel called with these types."""
+    function = kernel.py_func
+    name = f"{function.__module__}.{function.__qualname__}".removeprefix(_PACKAGE)
+    return f"{name} {_spelled(types)}"
+
+
+def _spelled(given: Any) -> str:
+    if hasattr(given, "layout"):
+        axes = ", ".join([":"] * (given.ndim - 1) + ["::1" if given.layout == "C" else ":"])
+        return f"{given.dtype}[{axes}]" if given.mutable else f"fixed({given.dtype}[{axes}])"
+    if hasattr(given, "__iter__"):
+        return f"({', '.join(map(_spelled, given))},)"
+    return str(given)
+
+
+def read(line: str) -> tuple[Any, tuple[Any, ...]]:
+    """Return the kernel and the types of a line."""
+    types: Any = import_module("numba.types")
+
+    def fixed(array: Any) -> Any:
+        return array.copy(readonly=True)
+
+    def read_of(given: Any) -> Any:
+        return types.Tuple(tuple(map(read_of, given))) if isinstance(given, tuple) else given
+
+    name, spelling = line.split(" ", 1)
+    module, function = name.rsplit(".", 1)
+    names = {**vars(types), "bool": types.boolean, "fixed": fixed, "__builtins__": {}}
+    return getattr(import_module(_PACKAGE + module), function), tuple(map(read_of, eval(spelling, names)))
+
+
+def compile_listed(caller: int) -> None:
+    """Compile and keep the kernels of the list, from its end, as long as the process that wants them is there."""
+    for line in reversed(listed()):
+        if os.getppid() != caller:
+            return
+        with suppress(Exception):
+            kernel, types = read(line)
+            kernel.compile(types)
+
+
+if __name__ == "__main__":
+    compile_listed(int(sys.argv[1]))
