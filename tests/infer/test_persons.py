@@ -15,7 +15,7 @@ import pytest
 import treeanon as ta
 from treeanon.cli import main as command_line
 from treeanon.errors import UsageError
-from treeanon.infer import propose, render_schema
+from treeanon.infer import persons, propose, render_schema, xml_sample
 from treeanon.io.columns.read_table import read_table
 
 CLASSES = '[[class]]\nname = "disease"\npath = "disease"\n'
@@ -138,6 +138,18 @@ def test_one_repetition_far_behind_the_sample_is_found(tmp_path: Path) -> None:
     rows = [(number % 2790, disease, sex) for number, (_, disease, sex) in enumerate(VISITS)]
     with pytest.raises(UsageError, match="2,791 rows have 2,790 different values"):
         ta.anonymize(put_csv(tmp_path / "in.csv", "patient_id", rows), schema=schema("csv"), k=2)
+
+
+@pytest.mark.parametrize("within", [10, 100, 5000, 20_000])
+@pytest.mark.parametrize("form", ["ndjson", "xml"])
+def test_the_head_of_a_long_document_is_enough(
+    tmp_path: Path, form: str, within: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is cut within a record, or before the first one ends."""
+    monkeypatch.setattr(persons, "_WITHIN", within)
+    monkeypatch.setattr(xml_sample, "_BLOCK", 64)
+    with pytest.raises(UsageError, match=f"{PATIENTS}"):
+        ta.anonymize(ta.read(put(form, tmp_path), schema(form)), k=5)
 
 
 @pytest.mark.parametrize("form", ["csv", "ndjson", "xml"])

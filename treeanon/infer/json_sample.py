@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
 from treeanon.infer.leaves import Kinds, dotted_name, find_kinds
-from treeanon.infer.model import Sample, SampleRequest
+from treeanon.infer.model import Head, Sample, SampleRequest
 from treeanon.infer.spread import Spread, spread
 from treeanon.infer.stats import Place
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
@@ -75,7 +75,8 @@ def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any]
     total, name = 0, ""
     for name, stream, share in request.shares():
         found = Spread[tuple[int, bytes]](share(len(records)))
-        for numbered in enumerate((lines or _lines)(name, stream), start=1):
+        head = Head(stream, request.within)
+        for numbered in enumerate(_whole((lines or _lines)(name, cast(BinaryIO, head)), head), start=1):
             found.add(numbered)
         records += [parse(line, name, f"line {number}") for number, line in found.all()]
         total += found.count
@@ -83,6 +84,17 @@ def lines_sample(request: SampleRequest, parse: Callable[[bytes, str, str], Any]
         raise DataError("holds no record", source=name)
     whole, why = total == len(records) and not request.unseen, "each line is one record"
     return Sample(request.format.name, None, records, whole, why, total=total, unseen=request.unseen)
+
+
+def _whole(lines: Iterator[bytes], head: Head) -> Iterator[bytes]:
+    """Yield the lines of a document's head, without the one that is cut."""
+    line = next(lines, None)
+    for following in lines:
+        assert line is not None
+        yield line
+        line = following
+    if line is not None and not head.cut:
+        yield line
 
 
 def _lines(source: str, stream: BinaryIO) -> Iterator[bytes]:

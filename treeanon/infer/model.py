@@ -120,6 +120,22 @@ class Sample:
     unseen: tuple[str, ...] = ()
 
 
+class Head:
+    """A stream of which only the first bytes are read; it is `cut` once there proved to be more."""
+
+    def __init__(self, stream: BinaryIO, most: int | None) -> None:
+        self.stream, self.left, self.cut = stream, 1 << 62 if most is None else most, False
+
+    def read(self, size: int = -1) -> bytes:
+        """Return bytes as files do."""
+        if not self.left:
+            self.cut = self.cut or bool(self.stream.read(1))
+            return b""
+        found = self.stream.read(self.left if size < 0 else min(size, self.left))
+        self.left -= len(found)
+        return found
+
+
 @dataclass(frozen=True)
 class SampleRequest:
     """The parameters of a format's `sample` function: the documents, and how many records are wanted.
@@ -133,6 +149,8 @@ class SampleRequest:
     record: RecordPath | None
     most: int
     collection: bool = False
+    within: int | None = None
+    """Of documents that need not be read to their ends so many bytes are looked at (None: all)."""
 
     def shares(self) -> Iterator[tuple[str, BinaryIO, Callable[[int], int]]]:
         """Yield each document to look at, with its name, bytes, and what says how many records it should give.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -39,6 +40,8 @@ from treeanon.table import Table
 
 _SAMPLE = 300
 """So many records show which fields may be ids of persons; the likeliest are then counted over the whole input."""
+_WITHIN = 8 << 20
+"""They are looked for in so many bytes of a document, if a record ends there: each release waits for it."""
 _MOST = 3
 """Fields that are counted over the whole input: those that look most like ids of persons."""
 
@@ -130,7 +133,11 @@ def _fields(origin: Origin) -> list[Repeat]:
         return person_fields(_leaves(_first(origin.data, spec)), slashed=False)
     if spec.form.is_document:
         record = None if spec.record is None else record_text(spec.record, spec.slashed)
-        taken = take_sample(origin.data, format=spec.format, record=record, most=_SAMPLE)
+        sample = partial(take_sample, origin.data, format=spec.format, record=record, most=_SAMPLE)
+        try:
+            taken = sample(within=_WITHIN)
+        except DataError:
+            taken = sample()
         if not FORMATS[taken.format].slashed:
             return person_fields(_leaves(taken.records), slashed=False)
         from treeanon.infer.xml_sample import walk_xml

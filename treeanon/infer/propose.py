@@ -54,15 +54,21 @@ class _PeekedSource(Source):
         yield self.raw()
 
 
-def take_sample(given: str | Path, *, format: str | None, record: str | None, most: int) -> Sample:
-    """Return records of a file, folder, glob or zip; errors are those of reading."""
+def take_sample(
+    given: str | Path, *, format: str | None, record: str | None, most: int, within: int | None = None
+) -> Sample:
+    """Return records of a file, folder, glob or zip, of each document from so many bytes (None: all); errors are those
+    of reading.
+    """
     form = None if format is None else FORMATS.named(format)
     sources = find_sources(given, form.endings if form else _all_endings())
     if not sources.collection:
-        return _of_file(sources.items[0], form, record, most)
+        return _of_file(sources.items[0], form, record, most, within)
     form = form or _most_common(sources)
     items = tuple(item for item in sources.items if _may_be(item.name, form))
-    return _taken(SampleRequest(form, items, _record_path(record or ".", record, form), most, collection=True))
+    return _taken(
+        SampleRequest(form, items, _record_path(record or ".", record, form), most, collection=True, within=within)
+    )
 
 
 def relational_format(given: str | Path, format: str | None) -> str | None:
@@ -132,7 +138,7 @@ def _holds_tables(path: Path) -> bool:
     return sum(table_name(name) is not None for name in names) > documents
 
 
-def _of_file(item: Source, form: Format | None, record: str | None, most: int) -> Sample:
+def _of_file(item: Source, form: Format | None, record: str | None, most: int, within: int | None) -> Sample:
     with item.open() as raw:
         head = raw.read(_PEEK)
         source = _PeekedSource(item.name, item.size, lambda: cast(BinaryIO, _PeekedStream(head, raw)))
@@ -146,7 +152,7 @@ def _of_file(item: Source, form: Format | None, record: str | None, most: int) -
         lines = FORMATS[form.as_lines] if form.as_lines else None
         if lines is not None and record is None and lines.function("recognizes")(_start(head)):
             form = lines
-        return _taken(SampleRequest(form, (source,), _record_path(record, record, form), most))
+        return _taken(SampleRequest(form, (source,), _record_path(record, record, form), most, within=within))
 
 
 def _taken(request: SampleRequest) -> Sample:

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, BinaryIO, cast
 
 from lxml import etree
 
 from treeanon.errors import DataError
 from treeanon.infer.leaves import Kind, Kinds, find_kinds
-from treeanon.infer.model import Prefixes, Sample, SampleRequest, all_elements
+from treeanon.infer.model import Head, Prefixes, Sample, SampleRequest, all_elements
 from treeanon.infer.spread import Spread
 from treeanon.infer.stats import Place
 from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
@@ -35,10 +36,11 @@ def is_xml(text: bytes) -> bool:
 
 def sample_xml(request: SampleRequest) -> Sample:
     """Return the first records of XML documents."""
+    sample = partial(xml_sample, within=request.within)
     if not request.collection:
-        return request.of_documents(xml_sample)
+        return request.of_documents(sample)
     is_whole = request.record is not None and request.record.whole_file
-    found = request.of_whole_files(one_xml_record) if is_whole else request.of_documents(xml_sample)
+    found = request.of_whole_files(one_xml_record) if is_whole else request.of_documents(sample)
     return replace(found, prefixes=Prefixes(all_elements(found.records)))
 
 
@@ -48,9 +50,9 @@ def one_xml_record(item: Source) -> etree._Element:
         return _Reading(stream, item.name, 1 << 60).read(None)
 
 
-def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
+def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int, within: int | None = None) -> Sample:
     """Return elements at the path or, without one, of the repeated element nearest to the root."""
-    reading = _Reading(stream, source, most)
+    reading = _Reading(stream, source, most, within)
     root = reading.read(path)
     prefixes = Prefixes(all_elements([root]))
     why, others = "as given by --record", tuple[str, ...]()
@@ -79,8 +81,8 @@ def xml_sample(stream: BinaryIO, source: str, path: RecordPath | None, most: int
 class _Reading:
     """An incremental parse of a stream until it has enough records; it knows the elements still open."""
 
-    def __init__(self, stream: BinaryIO, source: str, most: int) -> None:
-        self.stream, self.source, self.most = stream, source, most
+    def __init__(self, stream: BinaryIO, source: str, most: int, within: int | None = None) -> None:
+        self.stream, self.source, self.most = Head(stream, within), source, most
         self.parser, self.refusal = safe_parser(None, ("start", "end"))
         self.stack: list[etree._Element] = []
         self.times: Counter[Tags] = Counter()
@@ -103,6 +105,8 @@ class _Reading:
             while block := self.stream.read(_BLOCK):
                 self.parser.feed(block)
                 self.offer(tags, chosen)
+            if self.stream.cut:
+                return
             refuse_declarations(self.parser.close())
             self.offer(tags, chosen)
 
@@ -143,6 +147,8 @@ class _Reading:
                 raise DataError(f"no record ends within {MAX_RECORD_BYTES >> 20} MB")
         if not size:
             raise DataError("is empty")
+        if self.stream.cut:
+            return
         refuse_declarations(self.parser.close())
         for event, element in self.parser.read_events():
             self.event(event, cast(etree._Element, element))
