@@ -222,8 +222,9 @@ def walk_json(records: Iterable[Any], *, apart: bool = True) -> tuple[Place, Kin
     records = list(records)
     if not apart:
         return _Walk({}).all(records), {}
-    kinds = find_kinds(_Walk({}).all(records))
-    return _Walk(kinds).all(records), kinds
+    root = _Walk({}).all(records)
+    kinds = find_kinds(root)
+    return _Walk(kinds).all(records) if kinds else root, kinds
 
 
 class _Walk:

@@ -245,8 +245,9 @@ def walk_xml(records: Sequence[etree._Element]) -> tuple[Place, Kinds]:
     >>> root.fields["v"].repeated, root.fields["v"].attributes["w"].values.distinct, root.fields["n"].repeated
     (True, 2, False)
     """
-    kinds = find_kinds(_Walk({}).all(records))
-    return _Walk(kinds).all(records), kinds
+    root = _Walk({}).all(records)
+    kinds = find_kinds(root)
+    return _Walk(kinds).all(records) if kinds else root, kinds
 
 
 class _Walk:
