@@ -16,6 +16,7 @@ import treeanon as ta
 from tests.reference.guarantee import holds, violations
 from tests.support.profiles import few
 from tests.support.search_strategies import random_forest
+from tests.support.strategies import properties
 from treeanon.algorithms.tree.default import indexed_forest, maximal, run, shared_state
 from treeanon.algorithms.tree.default import pair_support as facts
 from treeanon.algorithms.tree.default import published_labels as partition
@@ -25,7 +26,7 @@ from treeanon.algorithms.tree.default.objective import Effort, Objective
 from treeanon.algorithms.tree.default.objectives import objective_of
 from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.record_sets import RecordSets
-from treeanon.algorithms.tree.solution import Result
+from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.tree.record_sets import distinct_records, shared
 from treeanon.metrics import measure, rpd
@@ -332,6 +333,27 @@ def test_many_nodes_in_short_numbers_and_in_parts_lead_to_the_same_end(
     monkeypatch.setattr(indexed_forest, "_MANY_NODES", 0)
     monkeypatch.setattr(shared_state, "_FEW", 1)
     assert search(forest, jobs=3, **asked).solution == usual
+
+
+def check_remembered_refusals(rnd: Random) -> None:
+    """What walks remember together of many nodes is what each would find out."""
+    forest, _ = random_forest(rnd)
+    guarantee = Guarantee(rnd.randint(2, 4), rnd.randint(2, 3), rnd.randint(0, 2))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(run, "_MANY_NODES", 0)
+        found = solution_or_none(forest, guarantee)
+        patched.setattr(shared_state.WalkState, "place", lambda *_: None)
+        assert solution_or_none(forest, guarantee) == found
+
+
+def solution_or_none(forest: ta.Forest, guarantee: Guarantee) -> Solution | None:
+    try:
+        return search(forest, guarantee, seed=1, jobs=1).solution
+    except (GuaranteeError, UsageError):
+        return None
+
+
+test_remembered_refusals, test_remembered_refusals_often = properties(check_remembered_refusals, 20, 1000)
 
 
 def test_carrying_on_leaves_the_run_as_it_was() -> None:

@@ -109,8 +109,14 @@ class PublishedLabels:
         self.rare = None
         if self.indexed.held[label] < self.k or self.used >= self.most_slots:
             return False
+        # Many walks come by the same place, where counting again would find the same.
+        place = None if price or self.price or self.blaming else self.state.place(self.is_published, self.is_plain)
+        if place is not None and (place, label) in self.state.refused_at:
+            return False
         rest = int(self.slot[label])
         if not Step(self, label, rest, price=price).try_out():
+            if place is not None:
+                self.state.refused_at.add((place, label))
             return False
         if rest >= 0 and self.node[rest] >= 0:
             self.is_plain[self.node[rest]] = False

@@ -102,9 +102,10 @@ class Run:
         self.refused_sets = RefusedSets(len(indexed.above))
         self._workshops: SimpleQueue[WalkState] = SimpleQueue()
         helpers = Helpers(self.jobs) if self.jobs > 1 and self.large else None
+        refused_at: set[tuple[bytes, int]] = set()
         for thread in range(self.jobs):
             state = WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread)
-            state.helpers = helpers
+            state.helpers, state.remembers, state.refused_at = helpers, self.large, refused_at
             self._workshops.put(state)
 
     def _times(self, usual: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import numpy as np
@@ -83,7 +84,8 @@ class Helpers:
 
     def in_parts(self, count: Callable[[Ints], T], records: Ints) -> list[T]:
         """Return what is counted of each part of some records."""
-        return list(self._pool.map(count, np.array_split(records, min(self.jobs, 1 + len(records) // _FEW))))
+        parts = min(self.jobs, 1 + len(records) // _FEW)
+        return [count(records)] if parts == 1 else list(self._pool.map(count, np.array_split(records, parts)))
 
 
 class WalkState:
@@ -102,5 +104,14 @@ class WalkState:
         self.refused_sets = RefusedSets(len(indexed.above)) if refused_sets is None else refused_sets
         self.sets = RecordSets(len(indexed), None if pair_supports is None else pair_supports.lasting, thread)
         self.marks = np.zeros((len(indexed) + 63) // 64, np.uint64)
+        self.refused_at: set[tuple[bytes, int]] = set()
+        self.remembers = False
+        """Whether walks remember together what was refused, and where: where counting takes long."""
         self.helpers: Helpers | None = None
         """Threads that count for a walk, where there are many records: the last walks are fewer than the cores."""
+
+    def place(self, is_published: Flags, is_plain: Flags) -> bytes | None:
+        """Return what tells apart the sets of labels that walks publish; None where nothing is remembered."""
+        if not self.remembers:
+            return None
+        return blake2b(is_published.tobytes() + is_plain.tobytes(), digest_size=16).digest()
