@@ -84,7 +84,8 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
         )
         # Spark spells the name of a local file in two ways.
         known = {spelt for name in names for spelt in (name, name.replace("file:///", "file:/", 1))}
-        paths = spark.createDataFrame([(name,) for name in sorted(known)], "name string")
+        # Of an Arrow table Spark makes rows without starting any worker.
+        paths = spark.createDataFrame(pa.table({"name": sorted(known)}))
         numbered = paths.select(f.xxhash64("name").alias("file"), "name").collect()
     return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
 

@@ -159,11 +159,16 @@ def block_forest(batch: pa.RecordBatch, row: int, schema: Schema, classes: Class
     return Forest(schema, classes, offsets, parent, label)
 
 
+def fingerprints(forest: Forest) -> Longs:
+    """Return the fingerprint of every record."""
+    return hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)
+
+
 def to_batch(forest: Forest) -> pa.RecordBatch:
     """Return the records of a forest as a batch of rows."""
     offsets = pa.array(forest.offsets.astype(np.int32))
     columns = [
-        pa.array(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)),
+        pa.array(fingerprints(forest)),
         pa.ListArray.from_arrays(offsets, pa.array(forest.parent)),
         pa.ListArray.from_arrays(offsets, pa.array(forest.label)),
     ]

@@ -6,8 +6,9 @@ The driver searches in a sample, which does not depend on how the records are pa
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from typing import Any
 
@@ -53,7 +54,17 @@ from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
 from treeanon.spark.persons import check_persons, with_persons_together
 from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, encode
-from treeanon.spark.records import forests_of, of_own_values, to_batch
+from treeanon.spark.records import (
+    BLOCKS,
+    Batches,
+    batch_of,
+    fingerprints,
+    forests_of,
+    joined,
+    map_batches,
+    of_own_values,
+    to_block,
+)
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import spark_failures
 from treeanon.spark.spread import Outliers, Signs, Spread, refuse_unspreadable
@@ -61,8 +72,14 @@ from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.traces import pairs_in
 from treeanon.verifier.verdict import Diverse, Verdict
 
-SAMPLE = 250_000
-"""Default number of records that the driver searches in; a search takes some kilobytes for each."""
+SAMPLE = 100_000
+"""Default number of records that the driver searches in; a search takes some kilobytes for each.
+
+More make the first solution little better, as all records are counted afterwards, and the search much longer.
+"""
+
+
+_KINDS = "hash long, times long"
 
 
 def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
@@ -78,22 +95,42 @@ def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
     share = most / dataset.records
     # A pseudo-random number from 0 to 1 for each different tree rounds its share of the sample at random.
     draw = (f.xxhash64(f.col("hash"), f.lit(seed or 0)).bitwiseAND((1 << 53) - 1)).cast("double") / float(1 << 53)
-    kinds = dataset.rows().select("hash").groupBy("hash").agg(f.count("*").alias("times"))
-    taken = kinds.select("hash", f.floor(f.col("times") * share + draw).cast("long").alias("taken")).where("taken > 0")
-    chosen = dataset.rows().join(f.broadcast(taken), "hash").dropDuplicates(["hash"])
-    table = chosen.select("hash", "parent", "label", "taken").toArrow()
-    taken = table.column("taken").to_numpy()
-    order = np.argsort(table.column("hash").to_numpy(), kind="stable")
-    return dataset.forest(table).take(np.repeat(order, taken[order]))
+    counted = map_batches(dataset.frame, partial(_kinds, shapes=dataset.shapes), _KINDS)
+    kinds = counted.groupBy("hash").agg(f.sum("times").alias("times"))
+    taken = kinds.select("hash", f.floor(f.col("times") * share + draw).cast("long").alias("times")).where("times > 0")
+    table = taken.toArrow().sort_by("hash")
+    hashes, times = (table.column(name).to_numpy() for name in ("hash", "times"))
+    wanted = dataset.frame.sparkSession.sparkContext.broadcast(hashes)
+    chosen = map_batches(dataset.frame, partial(_of_kinds, shapes=dataset.shapes, wanted=wanted), BLOCKS).toArrow()
+    found = joined([_empty(dataset), *forests_of(chosen.to_batches(), dataset.schema, dataset.classes)])
+    # Several partitions may have sent records of a kind.
+    first = np.unique(fingerprints(found), return_index=True)[1]
+    return found.take(np.repeat(first, times))
+
+
+def _kinds(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the fingerprints of the records of a partition, and how many have each."""
+    for forest in forests_of(batches, *shapes.value):
+        yield batch_of(_KINDS, *np.unique(fingerprints(forest), return_counts=True))
+
+
+def _of_kinds(batches: Batches, shapes: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
+    """Yield a record of each wanted fingerprint that a partition has, as rows of many records."""
+    for forest in forests_of(batches, *shapes.value):
+        found, first = np.unique(fingerprints(forest), return_index=True)
+        yield to_block(forest.take(first[np.isin(found, wanted.value, assume_unique=True)]))
+
+
+def _empty(dataset: Dataset) -> Forest:
+    nothing = np.empty(0, np.int32)
+    return Forest(dataset.schema, dataset.classes, np.zeros(1, np.int64), nothing, nothing)
 
 
 def _whole(dataset: Dataset) -> Forest:
     """Return all records in the order of their fingerprints."""
-    found = forests_of(dataset.frame.toArrow().to_batches(), dataset.schema, dataset.classes)
-    tables = [pa.Table.from_batches([to_batch(forest)]) for forest in found]
-    table = pa.concat_tables(tables)
-    order = np.argsort(table.column("hash").to_numpy(), kind="stable")
-    return dataset.forest(table).take(order)
+    parts = forests_of(dataset.frame.toArrow().to_batches(), dataset.schema, dataset.classes)
+    found = joined([_empty(dataset), *parts])
+    return found.take(np.argsort(fingerprints(found), kind="stable"))
 
 
 MAX_ROUNDS = 50
@@ -277,10 +314,13 @@ class _Rounds:
     def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
         """Return a safe solution that was refined as long as the loss falls, and its tally."""
         weights = self.request.options.get("weights")
-        cost = self.cost(numbers)
+        cost, offered = self.cost(numbers), set[int]()
         for _ in range(MAX_FINER_ROUNDS):
             held = numbers.of(UNDER, len(self.dataset.classes))
             labels = finer_labels(self.dataset, safe.recipe, safe.solution.guarantee, held, weights)
+            # What a search had to choose from and did not publish, the next one would hardly publish.
+            labels = [label for label in labels if label not in offered]
+            offered.update(labels)
             tried = self.search_again(safe.solution, labels, some, most) if labels else None
             if tried is None:
                 break
