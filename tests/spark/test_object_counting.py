@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -200,17 +199,9 @@ def test_losses_of_parts_are_those_of_the_whole(seed: int, left_out: int) -> Non
             for kind, found in enumerate(counting._numbers(part, after, own, label_parents(classes))):
                 counted.update({(kind, place): int(found[place]) for place in np.flatnonzero(found).tolist()})
         rows = np.array([(*name, times) for name, times in counted.items()]).T
-        broadcast = SimpleNamespace(
-            recipe=SimpleNamespace(value=recipe), shapes=SimpleNamespace(value=(forest.schema, classes))
-        )
-        half = rows.shape[1] // 2
-        tables = [
-            pa.Table.from_batches(
-                counting._without_values([counting.batch_of(counting._TALLY, *some)], broadcast, least=1)
-            )
-            for some in (rows[:, :half], rows[:, half:])
-        ]
-        numbers = counting.Tally(pa.concat_tables(tables))
+        held = np.bincount(forest.label, minlength=len(classes))
+        dataset.held = held
+        numbers = counting.Tally(*rows)
         losses = counting.losses_of(numbers, dataset, (0, 0), None)
         whole = measure(forest, recipe.apply(forest)[0].take(kept), kept)
         assert losses.value_loss == pytest.approx(whole.value_loss)
@@ -219,9 +210,8 @@ def test_losses_of_parts_are_those_of_the_whole(seed: int, left_out: int) -> Non
         assert losses.objects == whole.objects or not classes.types
         for mine, theirs in ((losses.before, whole.before), (losses.after, whole.after)):
             assert (mine.records, mine.nodes, mine.values) == (theirs.records, theirs.nodes, theirs.values)
-        under = numbers.of(counting.UNDER, len(classes))
+        under = counting.nodes_under(held, classes, recipe)
         home = counting.right_below(recipe.mapping, label_parents(classes))
-        held = np.bincount(forest.label, minlength=len(classes))
         wanted = np.zeros(len(classes), np.int64)
         np.add.at(wanted, home[home >= 0], held[home >= 0])
         assert np.array_equal(under, wanted)

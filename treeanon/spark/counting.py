@@ -57,9 +57,6 @@ class Fingerprints:
         return cls(records, low + high * _HALF, other_low + other_high * _HALF)
 
 
-SUMS = 5
-
-
 def sums_of(forest: Forest) -> Longs:
     """Return what some records add to the fingerprints of a collection, in parts that do not overflow when summed.
 
@@ -94,9 +91,11 @@ _SETS = "first long, second long, persons long"
 MAX_RARE = 200_000
 """Maximum number of rare sets sent to the driver at once; the next round finds the others."""
 
-LEAST, SETS, RARE, PRINTS = -1, -2, -3, -4
-"""First words of rows that are not sets: a partition's least support, its number of sets and of rare sets; and, from
-here downwards, the parts of the fingerprints.
+SUMS = 5
+LEAST, SETS, RARE, PRINTS, TALLY = -1, -2, -3, -4, -5 - SUMS
+"""First words of rows that are not sets: a partition's least support, its number of sets and of rare sets; from there
+downwards the parts of the fingerprints; and further down the kinds of numbers that losses follow from, whose place is
+the second word.
 """
 
 Label = int
@@ -129,6 +128,7 @@ class Supports:
     rare: tuple[RareSet, ...]
     held: dict[Label, int]
     prints: Fingerprints
+    tally: Tally
     traced: bool = False
 
 
@@ -161,15 +161,16 @@ def _pairs_of(batches: Batches, forests: Forests, keys: PairKeys, traced: bool) 
         yield batch_of(_PAIRS, np.full(len(pairs), traced), pairs)
 
 
-def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, ended: Longs | None) -> Supports:
-    """Return the supports of all sets over all partitions; traces of `ended` pairs of labels count as relations.
+def count_supports(dataset: Dataset, recipe: Recipe, spread: Spread, k: int, ended: Longs | None) -> Supports:
+    """Return the supports of all sets over all partitions, and what losses follow from; traces of `ended` pairs of
+    labels count as relations.
 
     With None no trace is counted, and it is said whether there are any.
     """
     from pyspark.sql import functions as f
 
-    shared = frame.sparkSession.sparkContext.broadcast((spread, ended))
-    counted = map_batches(frame, partial(_count, forests=forests, shared=shared), _SETS)
+    shared = dataset.frame.sparkSession.sparkContext.broadcast((spread, ended))
+    counted = map_batches(dataset.frame, partial(_count, broadcast=recipe.broadcast(dataset), shared=shared), _SETS)
     summed = counted.groupBy("first", "second").agg(f.sum("persons").alias("persons"))
     if spread.signs is not None:
         return _signed_supports(summed, spread, k)
@@ -177,6 +178,7 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, e
     first, second, persons = (found.column(name).to_numpy() for name in ("first", "second", "persons"))
     least, sets, rare_sets = (persons[first == one] for one in (LEAST, SETS, RARE))
     sums = np.array([persons[first == PRINTS - i].sum() for i in range(SUMS + 1)])
+    tallied = first <= TALLY
     rare = (first > 0) & (persons < k)
     order = np.flatnonzero(rare)[np.lexsort((second[rare], first[rare]))][:MAX_RARE]
     single = (first > 0) & (second == 0) & (first < 1 << spread.bits)
@@ -187,6 +189,7 @@ def count_supports(frame: DataFrame, forests: Forests, spread: Spread, k: int, e
         tuple(_decoded(spread, zip(first[order], second[order], persons[order], strict=True))),
         {int(spread.labels[int(a) - 1]): int(p) for a, p in zip(first[single], persons[single], strict=True)},
         Fingerprints.of_sums(sums[:SUMS]),
+        Tally(TALLY - first[tallied], second[tallied], persons[tallied]),
         bool(sums[SUMS]),
     )
 
@@ -216,7 +219,8 @@ def _signed_supports(summed: DataFrame, spread: Spread, k: int) -> Supports:
     """Return the supports of all sets, those with something that is known to be lacking among them."""
     found = judged(summed, spread, k, 1, MAX_RARE)
     rare = tuple(RareSet(one.labels, one.relations, one.persons, one.lacks) for one in found.rare)
-    sums = np.array([found.sums.get(PRINTS - i, 0) for i in range(SUMS + 1)])
+    sums = np.array([found.sums.get((PRINTS - i, 0), 0) for i in range(SUMS + 1)])
+    tallied = [(TALLY - first, second, times) for (first, second), times in found.sums.items() if first <= TALLY]
     return Supports(
         found.least,
         found.sets,
@@ -224,6 +228,7 @@ def _signed_supports(summed: DataFrame, spread: Spread, k: int) -> Supports:
         rare,
         dict(found.held),
         Fingerprints.of_sums(sums[:SUMS]),
+        Tally(*np.array(tallied, np.int64).reshape(-1, 3).T),
         bool(sums[SUMS]),
     )
 
@@ -233,11 +238,17 @@ def _decoded(spread: Spread, rows: Iterable[tuple[Any, Any, Any]]) -> Iterator[R
         yield RareSet(*spread.decode(int(first), int(second)), int(persons))
 
 
-def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the sets that the records of a partition hold with their supports, and the parts of the fingerprints."""
+def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the sets that the published records of a partition hold with their supports, the parts of the fingerprints,
+    and the numbers that losses follow from.
+    """
     spread, ended = shared.value
     counter, sums = SpreadCounter(spread), np.zeros(SUMS + 1, np.int64)
-    for forest in forests(batches):
+    _, classes = broadcast.shapes.value
+    tallied, above = _no_numbers(classes), label_parents(classes)
+    for before, forest, kept in broadcast.both(batches):
+        for kind, numbers in enumerate(_numbers(before, forest, kept, above)):
+            tallied[kind] += numbers
         sums[:SUMS] += sums_of(forest)
         if ended is None:
             sums[SUMS] += len(label_pairs(forest, True))
@@ -247,6 +258,9 @@ def _count(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.Recor
     # Nothing is known of all, which sets of lacking labels are taken from.
     yield batch_of(_SETS, [0], [0], sums[:1])
     yield batch_of(_SETS, PRINTS - np.arange(SUMS + 1), np.zeros(SUMS + 1, np.int64), sums)
+    for kind, numbers in enumerate(tallied):
+        places = np.flatnonzero(numbers)
+        yield batch_of(_SETS, np.full(len(places), TALLY - kind), places, numbers[places])
 
 
 def _handed(table: Table) -> Iterator[pa.RecordBatch]:
@@ -278,14 +292,9 @@ def _sieve(batches: Batches, k: int, bits: int) -> Iterator[pa.RecordBatch]:
         yield batch_of(_SETS, [LEAST, SETS, RARE], [0, 0, 0], [least, sets, rare_sets])
 
 
-_TALLY = "kind int, place long, times long"
-
-GENERAL, SAME, LOST, HAD, HAS, HELD, SHOWN, SIZES, DISTANCE, OBJECTS, UNDER, VALUES = range(12)
-"""Kinds of numbers: labels replaced, kept and lost; relations before and after; labels before and after; records,
-nodes, and published records; the reverse path domain (RPD); and objects before, after and kept whole, by type.
-
-From the labels before follow, so that the driver need not know all of them, the nodes under each label that is right
-below a published one, and by class how many nodes and values there are.
+GENERAL, SAME, LOST, HAD, HAS, SHOWN, SIZES, DISTANCE, OBJECTS = range(9)
+"""Kinds of numbers: labels replaced, kept and lost; relations before and after; labels after; records, nodes, and
+published records; the reverse path domain (RPD); and objects before, after and kept whole, by type.
 """
 
 _FINE = float(1 << 40)
@@ -295,30 +304,20 @@ _FINE = float(1 << 40)
 class Tally:
     """Counts of one collection and its release, by kind and index."""
 
-    def __init__(self, table: pa.Table) -> None:
-        kind, place, times = (table.column(name).to_numpy() for name in ("kind", "place", "times"))
-        self._of = {one: (place[kind == one], times[kind == one]) for one in range(VALUES + 1)}
+    def __init__(self, kind: Longs, place: Longs, times: Longs) -> None:
+        self._of = {one: (place[kind == one], times[kind == one]) for one in range(OBJECTS + 1)}
 
     def of(self, kind: int, size: int) -> Longs:
         """Return all counts of a kind, by index."""
         out = np.zeros(size, np.int64)
         places, times = self._of[kind]
-        # Partitions have parts of what follows from labels.
-        np.add.at(out, places, times)
+        out[places] = times
         return out
 
 
-def tally(dataset: Dataset, recipe: Recipe, least: int) -> Tally:
-    """Return the counts from which all losses of a release follow.
-
-    Labels that might be published under the present ones count only if they stand for at least `least` nodes.
-    """
-    from pyspark.sql import functions as f
-
-    broadcast = recipe.broadcast(dataset)
-    counted = map_batches(dataset.frame, partial(_tally, broadcast=broadcast), _TALLY)
-    summed = counted.groupBy("kind", "place").agg(f.sum("times").alias("times"))
-    return Tally(map_batches(summed, partial(_without_values, broadcast=broadcast, least=least), _TALLY).toArrow())
+def _no_numbers(classes: Classes) -> list[Longs]:
+    size, width = len(classes), relations_of(classes)
+    return [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, 4, 1, 3 * (classes.types + 1))]
 
 
 def cost_of(numbers: Tally, dataset: Dataset, options: Mapping[str, Any]) -> float:
@@ -363,53 +362,18 @@ def losses_of(numbers: Tally, dataset: Dataset, trees: tuple[int, int], weights:
         by_class = list(zip(names, values.tolist(), strict=True))[classes.types :]
         return Counts(records, nodes, different, dict(by_class))
 
-    held = numbers.of(VALUES, 2 * len(names))[1::2]
+    held = np.bincount(classes.class_of[1:][dataset.held[1:] > 0], minlength=len(names))
     shown = np.bincount(classes.class_of[1:][numbers.of(SHOWN, size)[1:] > 0], minlength=len(names))
     before, after = counts(records, nodes_before, trees[0], held), counts(published, nodes_after, trees[1], shown)
     objects = _objects(numbers, classes)
     return Losses(values.total, values.by_class, relations.total, relations.by_pair, distance, before, after, objects)
 
 
-def _tally(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
-    _, classes = broadcast.shapes.value
-    size, width = len(classes), relations_of(classes)
-    objects = 3 * (classes.types + 1)
-    sums = [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, size, 4, 1, objects)]
-    above = label_parents(classes)
-    for before, after, kept in broadcast.both(batches):
-        for kind, found in enumerate(_numbers(before, after, kept, above)):
-            sums[kind] += found
-    for kind, found in enumerate(sums):
-        places = np.flatnonzero(found)
-        yield batch_of(_TALLY, np.full(len(places), kind), places, found[places])
-
-
-def _without_values(batches: Batches, broadcast: Any, least: int) -> Iterator[pa.RecordBatch]:
-    """Yield summed counts, and in the place of those of labels before what follows from them."""
-    recipe, (_, classes) = broadcast.recipe.value, broadcast.shapes.value
-    home = None
-    inner: dict[int, int] = {}
-    values = np.zeros(2 * len(classes.names), np.int64)
-    for batch in batches:
-        kind, place, times = (column.to_numpy() for column in batch.columns)
-        held = (kind == HELD) & (place > 0)
-        yield batch_of(_TALLY, kind[kind != HELD], place[kind != HELD], times[kind != HELD])
-        place, times = place[held], times[held]
-        owner = classes.class_of[place]
-        np.add.at(values, 2 * owner, times)
-        np.add.at(values, 2 * owner + 1, 1)
-        home = right_below(recipe.mapping, label_parents(classes)) if home is None else home
-        below = home[place]
-        alone = (below == place) & (times >= least)
-        yield batch_of(_TALLY, np.full(int(alone.sum()), UNDER), place[alone], times[alone])
-        deeper = (below >= 0) & (below != place)
-        labels, back = np.unique(below[deeper], return_inverse=True)
-        for label, nodes in zip(
-            labels.tolist(), np.bincount(back, times[deeper]).astype(np.int64).tolist(), strict=True
-        ):
-            inner[label] = inner.get(label, 0) + nodes
-    yield batch_of(_TALLY, np.full(len(inner), UNDER), list(inner), list(inner.values()))
-    yield batch_of(_TALLY, np.full(len(values), VALUES), np.arange(len(values)), values)
+def nodes_under(held: Longs, classes: Classes, recipe: Recipe) -> Longs:
+    """Return how many nodes of the input stand under each label that is right below a published one."""
+    below = right_below(recipe.mapping, label_parents(classes))
+    there = np.flatnonzero((below >= 0) & (held > 0))
+    return np.bincount(below[there], held[there], minlength=len(held)).astype(np.int64)
 
 
 def right_below(mapping: np.ndarray, above: np.ndarray) -> np.ndarray:
@@ -437,7 +401,6 @@ def _numbers(before: Forest, after: Forest, kept: Longs | None, above: np.ndarra
     yield from count_published(*columns, released, above)
     yield relation_counts(before).ravel()
     yield relation_counts(after).ravel()
-    yield np.bincount(before.label, minlength=len(before.classes))
     yield np.bincount(after.label, minlength=len(before.classes))
     yield np.array([len(before), before.nodes, after.nodes, len(after)], np.int64)
     yield np.array([np.rint(rpd_of_records(after) * _FINE).astype(np.int64).sum()])

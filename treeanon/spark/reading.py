@@ -93,6 +93,16 @@ class Dataset:
             (without_hierarchies(self.schema), bare_classes(self.classes))
         )
 
+    @cached_property
+    def held(self) -> Longs:
+        """How many nodes have each label."""
+        work = partial(_held, shapes=self.shapes)
+        found = map_batches(self.frame, work, "label binary, times binary").toArrow()
+        held = np.zeros(len(self.classes), np.int64)
+        for label, times in zip(*found.columns, strict=True):
+            held[np.frombuffer(label.as_buffer(), np.int32)] += np.frombuffer(times.as_buffer(), np.int32)
+        return held
+
     def rows(self) -> DataFrame:
         """Return the records as rows of ROWS, one row for each."""
         return map_batches(self.frame, partial(_each, shapes=self.shapes), ROWS)
@@ -308,6 +318,16 @@ def _each(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
     """Yield the records of a partition as rows of ROWS."""
     for forest in forests_of(batches, *shapes.value):
         yield to_batch(forest)
+
+
+def _held(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the labels of a partition's nodes and how many have each, as one row."""
+    _, classes = shapes.value
+    held = np.zeros(len(classes), np.int32)
+    for forest in forests_of(batches, *shapes.value):
+        held += np.bincount(forest.label, minlength=len(held)).astype(np.int32)
+    labels = np.flatnonzero(held).astype(np.int32)
+    yield batch_of("label binary, times binary", [labels.tobytes()], [held[labels].tobytes()])
 
 
 def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[bytes]]]:

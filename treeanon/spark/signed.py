@@ -52,14 +52,14 @@ class SignedSet:
 
 @dataclass(frozen=True)
 class Judged:
-    """What was found in all partitions; `sums` are the persons of rows that are no sets, by their first word."""
+    """What was found in all partitions; `sums` are the persons of rows that are no sets, by their two words."""
 
     least: int | None
     sets: int
     rare_sets: int
     rare: tuple[SignedSet, ...]
     held: Mapping[int, int]
-    sums: Mapping[int, int]
+    sums: Mapping[tuple[int, int], int]
 
 
 def judged(summed: DataFrame, spread: Spread, k: int, l: int, most: int) -> Judged:  # noqa: E741 - its name in the literature
@@ -87,7 +87,7 @@ def judged(summed: DataFrame, spread: Spread, k: int, l: int, most: int) -> Judg
         int(persons[what == _RARE_SETS].sum()),
         tuple(_named(spread, *map(int, row)) for row in zip(*columns, strict=True)),
         {int(spread.labels[int(a) - 1]): int(p) for a, p in zip(first[single], persons[single], strict=True)},
-        {int(a): int(p) for a, p in zip(first[other], persons[other], strict=True)},
+        {(int(a), int(b)): int(p) for a, b, p in zip(first[other], second[other], persons[other], strict=True)},
     )
 
 

@@ -33,8 +33,6 @@ from treeanon.schema.persons import refuse_persons, refuse_shift
 from treeanon.spark.checking import check_diversity, check_written_trees
 from treeanon.spark.counting import (
     HAD,
-    UNDER,
-    VALUES,
     Fingerprints,
     RareSet,
     Supports,
@@ -45,8 +43,8 @@ from treeanon.spark.counting import (
     ended_pairs,
     holders_of,
     losses_of,
+    nodes_under,
     relations_of,
-    tally,
 )
 from treeanon.spark.diversity import sets_not_diverse
 from treeanon.spark.finer import finer_labels
@@ -186,20 +184,19 @@ def solve(
     searched = some if len(some) == dataset.records else of_own_values(some)
     rounds = _Rounds(dataset, replace(request, max_suppressed=0), notify, _bound(some), progress)
     tries = [rounds] if not allowed else [rounds, rounds.leaving_out(allowed, len(some))]
-    best: tuple[_SafeSolution, Tally] | None = None
+    best: _SafeSolution | None = None
     with spark_failures("counting"):
         for one in tries:
             found = search(one.request, searched, replace(guarantee, k=k), progress)
             own = _all_left_out(plain_solution(request, some, replace(found.solution, guarantee=guarantee)))
             safe = one.make_safe(_covering(dataset, own))
-            numbers = tally(dataset, safe.recipe, guarantee.k)
             if len(some) < dataset.records and is_sibling(safe.solution) and STAR not in (safe.solution.cut or {}):
-                safe, numbers = one.refine(safe, numbers, some, most)
-            if best is None or one.cost(numbers) < one.cost(best[1]):
-                best, told = (safe, numbers), found.report
+                safe = one.refine(safe, some, most)
+            if best is None or one.cost(safe.numbers) < one.cost(best.numbers):
+                best, told = safe, found.report
         assert best is not None
-        safe, numbers = best
-        losses = losses_of(numbers, dataset, count_distinct(dataset, safe.recipe), request.options.get("weights"))
+        safe = best
+        losses = losses_of(safe.numbers, dataset, count_distinct(dataset, safe.recipe), request.options.get("weights"))
     solution = replace(safe.solution, suppressed=dataset.records - safe.prints.records)
     report = {
         "engine": "spark", "sample": len(some), "rounds": sum(one.rounds for one in tries),
@@ -210,11 +207,12 @@ def solve(
 
 @dataclass(frozen=True)
 class _SafeSolution:
-    """A solution without rare sets, its recipe, and the fingerprints of its release."""
+    """A solution without rare sets, its recipe, and the fingerprints and numbers of its release."""
 
     solution: Solution
     recipe: Recipe
     prints: Fingerprints
+    numbers: Tally
 
 
 class _Rounds:
@@ -259,13 +257,15 @@ class _Rounds:
             if len(ended):
                 found = _counted(self.dataset, recipe, guarantee, ended)
             self.rounds += 1
+            if self._worth is None:
+                self._worth = _worth(found.tally, self.dataset, self.request)
             self.notify(f"round {self.rounds}: {found.rare_sets:,} of {found.sets:,} sets are rare over all records")
             failing = found.rare
             if not failing and guarantee.l > 1:
                 failing = _not_diverse(self.dataset, recipe, guarantee, ended)
                 self.notify(f"round {self.rounds}: {len(failing):,} sets are not diverse over all records")
             if not failing:
-                return _SafeSolution(solution, recipe, found.prints)
+                return _SafeSolution(solution, recipe, found.prints, found.tally)
             if STAR in (solution.cut or {}):
                 raise GuaranteeError("the records that have any value are fewer than k, or not diverse")
             repair = self.repair(solution)
@@ -288,10 +288,7 @@ class _Rounds:
 
     def repair(self, solution: Solution) -> Repair:
         """Return the repair of a solution, with the costs of this dataset."""
-        if self._worth is None:
-            recipe = Recipe.of(solution, self.dataset)
-            numbers = tally(self.dataset, recipe, solution.guarantee.k)
-            self._worth = _worth(numbers, self.dataset, self.request)
+        assert self._worth is not None, "a round comes first"
         return Repair(solution, self.dataset.classes, self._worth, sibling=is_sibling(solution), bound=self.bound)
 
     def search_again(self, solution: Solution, labels: list[int], some: Forest, most: int) -> Solution | None:
@@ -311,12 +308,12 @@ class _Rounds:
         own = _all_left_out(plain_solution(self.request, records, found.solution))
         return _covering(self.dataset, own)
 
-    def refine(self, safe: _SafeSolution, numbers: Tally, some: Forest, most: int) -> tuple[_SafeSolution, Tally]:
-        """Return a safe solution that was refined as long as the loss falls, and its tally."""
+    def refine(self, safe: _SafeSolution, some: Forest, most: int) -> _SafeSolution:
+        """Return a safe solution that was refined as long as the loss falls."""
         weights = self.request.options.get("weights")
-        cost, offered = self.cost(numbers), set[int]()
+        cost, offered = self.cost(safe.numbers), set[int]()
         for _ in range(MAX_FINER_ROUNDS):
-            held = numbers.of(UNDER, len(self.dataset.classes))
+            held = nodes_under(self.dataset.held, self.dataset.classes, safe.recipe)
             labels = finer_labels(self.dataset, safe.recipe, safe.solution.guarantee, held, weights)
             # What a search had to choose from and did not publish, the next one would hardly publish.
             labels = [label for label in labels if label not in offered]
@@ -325,14 +322,13 @@ class _Rounds:
             if tried is None:
                 break
             finer = self.make_safe(tried)
-            found = tally(self.dataset, finer.recipe, finer.solution.guarantee.k)
-            now = self.cost(found)
+            now = self.cost(finer.numbers)
             pays = cost - now > _LEAST_GAIN * cost
             if now < cost:
-                safe, numbers, cost = finer, found, now
+                safe, cost = finer, now
             if not pays:
                 break
-        return safe, numbers
+        return safe
 
 
 def _bound(some: Forest) -> frozenset[int]:
@@ -366,14 +362,13 @@ def _covering(dataset: Dataset, solution: Solution) -> Solution:
 def _worth(numbers: Tally, dataset: Dataset, request: Request) -> CostModel:
     classes = dataset.classes
     # Types of objects are no values.
-    labels = int(numbers.of(VALUES, 2 * len(classes.names))[2 * classes.types :: 2].sum())
+    labels = int(dataset.held[classes.first[classes.types] :].sum())
     relations = int(numbers.of(HAD, relations_of(classes)).sum())
     return CostModel(labels, relations, request.options.get("weights"))
 
 
 def _counted(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs | None) -> Supports:
-    published = recipe.broadcast(dataset).after
-    return count_supports(dataset.frame, published, _spread(dataset, recipe, guarantee), guarantee.k, ended)
+    return count_supports(dataset, recipe, _spread(dataset, recipe, guarantee), guarantee.k, ended)
 
 
 def _holders(
