@@ -51,7 +51,12 @@ def _start() -> None:
     nothing = subprocess.DEVNULL
     with suppress(OSError):
         helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
-        atexit.register(helper.kill)
+        atexit.register(_end, helper)
+
+
+def _end(helper: subprocess.Popen[bytes]) -> None:
+    helper.kill()
+    helper.wait()
 
 
 def listed() -> list[str]:
