@@ -1,6 +1,6 @@
 """Measure the first use of every search, with no kernel kept on disk but those of the README's command, and its second.
 
-    python tests/bench/first_use.py [--results tests/bench/RESULTS.md]
+    python -m tests.bench.first_use [SEARCH ...] [--results tests/bench/RESULTS.md]
 
 Each is a command on a hundred records of the samples: what is beyond the second use is compiling.
 """
@@ -66,8 +66,10 @@ def row(name: str, options: tuple[str, ...], source: Path, schema: str, kept: Pa
 def main() -> None:
     """Measure all searches and print a table for RESULTS.md."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("searches", nargs="*", help="these alone")
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
+    wanted = given.searches or [*TREE_ALGORITHMS, *TABLE_ALGORITHMS]
     with TemporaryDirectory() as folder:
         kept, trees, rows = Path(folder, "kept"), Path(folder, "some.xml"), Path(folder, "some.csv")
         patients = (ROOT / "samples" / "patients.xml").read_text().split("</patient>")
@@ -79,8 +81,8 @@ def main() -> None:
             "| search | options | first use, s | CPU of it, s | second, CPU s | compiling, s |",
             "|---|---|---|---|---|---|",
         ]
-        lines += [row(name, (README,), trees, "hospital-xml.toml", kept) for name in TREE_ALGORITHMS]
-        lines += [row(name, TRIED, rows, "census.toml", kept) for name in TABLE_ALGORITHMS]
+        lines += [row(name, (README,), trees, "hospital-xml.toml", kept) for name in TREE_ALGORITHMS if name in wanted]
+        lines += [row(name, TRIED, rows, "census.toml", kept) for name in TABLE_ALGORITHMS if name in wanted]
     put(lines, "first use", given.results)
 
 

@@ -59,4 +59,5 @@ def test_only_the_command_starts_a_helper(monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow
 @pytest.mark.skipif(jit.PLAIN, reason="the list is of kernels that are compiled as a whole")
 def test_the_list_is_what_the_first_command_compiles() -> None:
-    assert compiled_first() == ahead.listed()
+    """Their order varies where two threads come to need one at a time."""
+    assert sorted(compiled_first()) == sorted(ahead.listed())
