@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from treeanon.arrays import unique_values
 from treeanon.hierarchy.numbers import decimal_text
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _DIGITS = 19
 """Largest number of digits of a 64-bit number."""
@@ -32,7 +35,7 @@ def steps_of_text(text: str, decimals: int) -> int | None:
     return steps if -(2**63) <= steps < 2**63 else None
 
 
-def steps_of_texts(texts: Sequence[str], decimals: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def steps_of_texts(texts: Sequence[str] | pa.Array, decimals: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return the same for many texts: their steps, and which texts have any.
 
     >>> steps, found = steps_of_texts(["7", "x", "0.05", "7.0"], 2)
@@ -58,6 +61,15 @@ def steps_of_texts(texts: Sequence[str], decimals: int) -> tuple[NDArray[np.int6
         steps[places] = words[:, 0]
         is_number[places] = words[:, 1] == words[:, 0] >> 63
     return steps, is_number
+
+
+def _decimals(texts: pa.Array) -> int:
+    """Return how many digits the texts have after a point at most."""
+    import pyarrow.compute as pc
+
+    point = pc.find_substring(texts, ".")
+    after = pc.subtract(pc.subtract(pc.binary_length(texts), point), 1)
+    return int(pc.max(after.filter(pc.greater_equal(point, 0))).as_py() or 0)
 
 
 def texts_of_steps(steps: NDArray[np.int64], decimals: int) -> list[str]:
@@ -111,18 +123,25 @@ class NumberTexts(Sequence[str]):
         self._made: list[str] | None = None
 
     @classmethod
-    def read(cls, texts: Sequence[str]) -> NumberTexts | None:
+    def read(cls, texts: Sequence[str] | pa.ChunkedArray) -> NumberTexts | None:
         """Return the different texts as numbers in ascending order; None unless each is the shortest of a number.
+
+        Texts of an Arrow column become no Python objects.
 
         >>> texts = NumberTexts.read(["7", "-0.5"])
         >>> texts.steps.tolist(), texts.decimals, NumberTexts.read(["7", "07"])
         ([-5, 70], 1, None)
         """
-        decimals = max((len(text) - text.find(".") - 1 for text in texts if "." in text), default=0)
+        import pyarrow as pa
+
+        parts = texts.chunks if isinstance(texts, pa.ChunkedArray) else [pa.array(texts, pa.string())]
+        decimals = max(map(_decimals, parts), default=0)
         if decimals > _MOST_DECIMALS:
             return None
-        steps, found = steps_of_texts(texts, decimals)
-        return cls(unique_values(steps), decimals) if found.all() else None
+        read = [steps_of_texts(part, decimals) for part in parts]
+        if not all(found.all() for _, found in read):
+            return None
+        return cls(unique_values(np.concatenate([np.empty(0, np.int64), *(steps for steps, _ in read)])), decimals)
 
     @classmethod
     def together(cls, parts: Sequence[Sequence[str]]) -> NumberTexts | None:

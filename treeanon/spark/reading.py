@@ -207,15 +207,15 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
     made = {}
     for index, published in enumerate(schema.layout.classes):
         held = table.filter(pa.compute.equal(table["held"], index))
-        texts = held["text"].to_pylist()
-        if isinstance(published.spec.hierarchy, Hierarchy):
-            if texts:
-                counts = Counter(dict(zip(texts, held["times"].to_pylist(), strict=True)))
+        known = published.spec.hierarchy
+        if isinstance(known, Hierarchy):
+            counts = Counter(dict(zip(held["text"].to_pylist(), held["times"].to_pylist(), strict=True)))
+            if counts:
                 builder.handle_unknown(published.spec, counts, show_values=show_values)
-            made[published.name] = published.spec.hierarchy
+            made[published.name] = known
         else:
-            numbers = NumberTexts.read(texts) if isinstance(published.spec.hierarchy, Intervals) else None
-            made[published.name] = hierarchy_for(published.spec, [numbers or sorted(texts)])
+            numbers = NumberTexts.read(held["text"]) if isinstance(known, Intervals) else None
+            made[published.name] = hierarchy_for(published.spec, [numbers or sorted(held["text"].to_pylist())])
     classes = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
     return replace(schema, classes=tuple(classes))
 
