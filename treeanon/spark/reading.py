@@ -38,13 +38,11 @@ from treeanon.schema import Schema
 from treeanon.spark.lines import Lines
 from treeanon.spark.records import (
     BLOCKS,
-    ROWS,
     Batches,
     bare_classes,
     batch_of,
     forests_of,
     map_batches,
-    to_batch,
     to_block,
     to_forest,
 )
@@ -102,10 +100,6 @@ class Dataset:
         for label, times in zip(*found.columns, strict=True):
             held[np.frombuffer(label.as_buffer(), np.int32)] += np.frombuffer(times.as_buffer(), np.int32)
         return held
-
-    def rows(self) -> DataFrame:
-        """Return the records as rows of ROWS, one row for each."""
-        return map_batches(self.frame, partial(_each, shapes=self.shapes), ROWS)
 
     def forest(self, table: pa.Table) -> Forest:
         """Return the forest of some rows."""
@@ -312,12 +306,6 @@ def _finished(builder: ForestBuilder) -> Forest:
     if forest.classes.types != builder.layout.types:
         raise DataError(_MERGED)
     return forest
-
-
-def _each(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
-    """Yield the records of a partition as rows of ROWS."""
-    for forest in forests_of(batches, *shapes.value):
-        yield to_batch(forest)
 
 
 def _held(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:

@@ -33,7 +33,7 @@ from treeanon.metrics import label_losses
 from treeanon.metrics.values import class_weights, label_parents
 from treeanon.spark.counting import RareSet
 from treeanon.spark.reading import Dataset, Recipe
-from treeanon.spark.records import ROWS, Batches, map_batches, to_batch, to_forest
+from treeanon.spark.records import ROWS, Batches, fingerprints, forests_of, joined, map_batches, to_batch, to_forest
 from treeanon.spark.spread import Relation, Spread, SpreadCounter
 
 Action = tuple[str, int, int] | tuple[str, int, int, int]
@@ -341,6 +341,9 @@ def _parts(one: RareSet) -> Iterable[tuple[tuple[int, ...], tuple[Relation, ...]
 _TOGETHER = 16
 """Number of partial results that are thinned together at a time."""
 
+_AT_ONCE = 20_000
+"""Number of records that are looked at before it is looked how many sets there are."""
+
 MAX_SETS = 1 << 23
 """Maximum number of sets in a worker's memory (600 MB). Whether it is exceeded does not depend on the partitions."""
 
@@ -354,9 +357,8 @@ def add_witnesses(
     """Return some records with `least` holders of every set, at most `most` records; None for too many sets."""
     shared = dataset.frame.sparkSession.sparkContext.broadcast((spread, least, most))
     work = partial(_thin, broadcast=recipe.broadcast(dataset), shared=shared)
-    frame = dataset.rows()
-    parts = frame.rdd.getNumPartitions()
-    frame = _thinned(frame, work)
+    parts = dataset.frame.rdd.getNumPartitions()
+    frame = map_batches(dataset.frame, partial(_thin_blocks, work=work, shapes=dataset.shapes), ROWS)
     while parts > 1:
         parts = -(-parts // _TOGETHER)
         frame = _thinned(frame.repartition(parts, "hash"), work)
@@ -381,6 +383,15 @@ def _united(ours: pa.Table, found: pa.Table) -> pa.Table:
 def _thinned(frame: Any, work: Any) -> Any:
     """Yield the records needed of every partition, in the order of their fingerprints."""
     return map_batches(frame.sortWithinPartitions("hash"), work, ROWS)
+
+
+def _thin_blocks(batches: Batches, work: Any, shapes: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the records needed of a partition of rows of many records, which are sorted here."""
+    parts = [*forests_of(batches, *shapes.value)]
+    if parts:
+        forest = joined(parts)
+        order = np.argsort(fingerprints(forest), kind="stable")
+        yield from work(to_batch(forest.take(order[i : i + _AT_ONCE])) for i in range(0, len(order), _AT_ONCE))
 
 
 def _thin(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordBatch]:
