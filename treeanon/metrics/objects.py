@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import TreeanonError
 from treeanon.forest import Forest, ReadReport
 from treeanon.forest.build import with_objects
@@ -20,7 +20,6 @@ from treeanon.forest.tables import Batch, ContainerRows
 from treeanon.infer.persons import read_again
 from treeanon.io.documents.row_texts import place
 from treeanon.kernels.tree.objects import count_objects_kept
-from treeanon.kernels.verify.knowledge import distinct_items, row_sizes
 from treeanon.metrics.values import label_parents, released_as
 from treeanon.progress import in_turn
 from treeanon.schema import Schema
@@ -148,22 +147,16 @@ def _are_same(merged: Forest, whole: Forest) -> bool:
             return False
     shift, width = _shift(merged, whole), len(whole.classes)
 
-    value = np.arange(width, dtype=np.int32)
-    value[: whole.classes.types + 1] = -1
-
-    def held_by(forest: Forest, code: Ints) -> tuple[Longs, Ints]:
-        sizes, _ = row_sizes(forest.offsets, forest.label, code, width)
-        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return start, distinct_items(forest.offsets, forest.label, code, width, start, np.zeros(0, np.int32))
+    def held_by(forest: Forest, label: Ints) -> Longs:
+        record = np.repeat(np.arange(len(forest), dtype=np.int64), np.diff(forest.offsets))
+        values = label > whole.classes.types
+        return unique_values(record[values] * width + label[values])
 
     def are_same(start: int) -> bool:
-        trees, objects = merged[start : start + at_once], whole[start : start + at_once]
-        (begin, held), (other_begin, other_held) = held_by(trees, value[shift[:-1]]), held_by(objects, value)
-        return np.array_equal(begin, other_begin) and np.array_equal(held, other_held)
+        trees, objects = merged[start : start + _AT_ONCE], whole[start : start + _AT_ONCE]
+        return np.array_equal(held_by(trees, shift[trees.label]), held_by(objects, objects.label))
 
-    # Each part takes a list of all labels, of which there may be as many as records.
-    at_once = max(_AT_ONCE, len(merged) // 8)
-    return all(same for _, same in in_turn(are_same, range(0, len(merged), at_once), _jobs(merged)))
+    return all(same for _, same in in_turn(are_same, range(0, len(merged), _AT_ONCE), _jobs(merged)))
 
 
 def _jobs(forest: Forest) -> int:
