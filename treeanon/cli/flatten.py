@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.arrays import unique_values
 from treeanon.cli.checks import (
     check_extra_output,
     check_folder,
@@ -92,6 +91,8 @@ def command(
 
 def _counts(table: Table, reductions: dict[str, str]) -> dict[str, Any]:
     import numpy as np
+
+    from treeanon.arrays import unique_values
 
     columns = [
         {

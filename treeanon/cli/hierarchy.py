@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from treeanon.arrays import unique_values
 from treeanon.builders import BUILDERS, LEAVES, keys_of_all
 from treeanon.cli.checks import refuse_own_input, refuse_two_on_stdout
 from treeanon.cli.options import force_option, output_option, printing_options
@@ -245,6 +244,8 @@ def _asks_for_data(source: str | None, schema: str | None, class_name: str | Non
 def _numbers(hierarchy: Hierarchy) -> dict[str, Any]:
     """Return the counts of a hierarchy."""
     import numpy as np
+
+    from treeanon.arrays import unique_values
 
     depths = hierarchy.depth[hierarchy.leaf_nodes]
     return {
