@@ -31,6 +31,7 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.tree.record_sets import distinct_records, shared
 from treeanon.metrics import measure, rpd
 from treeanon.privacy import Guarantee
+from treeanon.verifier.tree import verify
 
 HOSPITAL = ta.Schema.load("schemas/hospital-xml.toml")
 MERGED = HOSPITAL.with_objects("merged")
@@ -354,6 +355,25 @@ def solution_or_none(forest: ta.Forest, guarantee: Guarantee) -> Solution | None
 
 
 test_remembered_refusals, test_remembered_refusals_often = properties(check_remembered_refusals, 20, 1000)
+
+
+def check_few_labels_tried(rnd: Random) -> None:
+    """Where only the labels that most records hold are tried, the release holds as well."""
+    forest, _ = random_forest(rnd)
+    guarantee = Guarantee(rnd.randint(2, 4), rnd.randint(1, 3), rnd.randint(0, 2))
+    recoding = rnd.choice(["sibling", "subtree"])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(indexed_forest, "_HUGE", 0)
+        patched.setattr(indexed_forest, "_MOST_TRIED", rnd.randint(0, 12))
+        try:
+            found = search(forest, guarantee, seed=1, jobs=1, effort=0.2, recoding=recoding)
+        except (GuaranteeError, UsageError):
+            return
+    assert verify(found.forest, guarantee).holds
+    assert found.solution.apply(forest) == found.forest
+
+
+test_few_labels_tried, test_few_labels_tried_often = properties(check_few_labels_tried, 20, 1000)
 
 
 def test_carrying_on_leaves_the_run_as_it_was() -> None:

@@ -110,7 +110,7 @@ class Tree:
         starts = np.searchsorted(above[children], np.arange(len(above) + 1)).astype(np.int64)
         # Labels that fewer hold can never be published, nor a set of siblings that has one.
         splits = np.diff(starts) > 0
-        rare = (indexed.all_above >= 0) & (indexed.all_held > 0) & (indexed.all_held < k)
+        rare = (indexed.all_above >= 0) & (indexed.all_held > 0) & (indexed.all_held < max(k, indexed.least))
         splits[indexed.number_of[indexed.all_above[rare]]] = False
         own = np.diff(indexed.starts) > 0
         self.arrays: kernel.Hierarchies = (indexed.end, held, starts, children, splits, own, loss)

@@ -21,6 +21,10 @@ from treeanon.privacy.guarantee import roles_of
 
 _MANY_NODES = 1_000_000
 
+_HUGE, _MOST_TRIED = 50_000_000, 2048
+"""Of so many nodes no more labels than that are tried, those that most records hold: pairs of them are counted once for
+all walks, which else count every label on the records."""
+
 
 @dataclass(frozen=True)
 class IndexedForest:
@@ -45,6 +49,8 @@ class IndexedForest:
     all_held: Ints
     types: int = 0
     kinds: int = 1
+    least: int = 0
+    """Labels that fewer records hold are published as one above them."""
 
     @classmethod
     def of(cls, forest: Forest, guarantee: Guarantee, *, condensed: bool = True) -> IndexedForest:
@@ -69,6 +75,7 @@ class IndexedForest:
         held = supports(forest.offsets, forest.label, above)[0]
         # Objects are no labels: what is known of them is what they hold.
         held[1 : classes.types + 1] = 0
+        least = _least(held, above, least) if least and forest.nodes >= _HUGE else least
         kept = (held >= least) | (above < 0)
         nearest = _nearest(kept, above)
         if not kept.all():
@@ -95,6 +102,7 @@ class IndexedForest:
             held,
             classes.types,
             classes.kinds,
+            least,
         )
 
     def __len__(self) -> int:
@@ -115,6 +123,14 @@ class IndexedForest:
         """Return the records that hold a label or something below it, ascending."""
         nodes = self.order[self.starts[label] : self.starts[self.end[label]]]
         return distinct_records(self.record[nodes], marks)
+
+
+def _least(held: Ints, above: Ints, least: int) -> int:
+    """Return how many records must hold a label for it to be tried, so that no more than _MOST_TRIED are."""
+    counts = np.sort(held[(held >= least) & (above >= 0)])
+    room = max(_MOST_TRIED - int(np.count_nonzero(above < 0)), 0)
+    # Of labels that as many hold as the first that is left out, none is tried.
+    return least if len(counts) <= room else int(counts[len(counts) - room - 1]) + 1
 
 
 def _nearest(kept: Flags, above: Ints) -> Ints:
