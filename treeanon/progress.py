@@ -72,15 +72,7 @@ def run_interruptibly(
 
     if threading.current_thread() is not threading.main_thread():
         return work(report)
-    found: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            found.set_result(work(report))
-        except BaseException as problem:
-            found.set_exception(problem)
-
-    thread = threading.Thread(target=run, name=_THREAD_NAME, daemon=True)
+    thread, found = _thread_of(lambda: work(report))
     tick: Callable[[], None] | None = getattr(progress, "tick", None)
     try:
         _wait_for(thread, found, tick, finish)
@@ -124,6 +116,13 @@ def in_background(work: Callable[[], T]) -> Callable[[], T]:
     >>> in_background(lambda: 1 + 1)()
     2
     """
+    thread, found = _thread_of(work)
+    thread.start()
+    return found.result
+
+
+def _thread_of(work: Callable[[], T]) -> tuple[threading.Thread, Future[T]]:
+    """Return a thread for work, not started yet, and its result to come."""
     found: Future[T] = Future()
 
     def run() -> None:
@@ -132,8 +131,7 @@ def in_background(work: Callable[[], T]) -> Callable[[], T]:
         except BaseException as problem:
             found.set_exception(problem)
 
-    threading.Thread(target=run, name=_THREAD_NAME, daemon=True).start()
-    return found.result
+    return threading.Thread(target=run, name=_THREAD_NAME, daemon=True), found
 
 
 def in_turn(work: Callable[[A], B], items: Iterable[A], jobs: int) -> Iterator[tuple[A, B]]:

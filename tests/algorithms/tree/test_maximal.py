@@ -331,7 +331,7 @@ def test_many_nodes_in_short_numbers_and_in_parts_lead_to_the_same_end(
     asked = {"guarantee": Guarantee(5, m=2, n=1), "seed": 1, "effort": 0.1}
     monkeypatch.setattr(run, "_MANY_NODES", 0)
     usual = search(forest, jobs=1, **asked).solution
-    monkeypatch.setattr(indexed_forest, "_MANY_NODES", 0)
+    monkeypatch.setattr(indexed_forest, "_BEYOND_CACHE", 0)
     monkeypatch.setattr(shared_state, "_FEW", 1)
     assert search(forest, jobs=3, **asked).solution == usual
 

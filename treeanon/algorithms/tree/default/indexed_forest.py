@@ -19,7 +19,7 @@ from treeanon.kernels.tree.record_sets import distinct_records
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
 
-_MANY_NODES = 1_000_000
+_BEYOND_CACHE = 1_000_000
 
 _HUGE, _MOST_TRIED = 50_000_000, 2048
 """Of so many nodes no more labels than that are tried, those that most records hold: pairs of them are counted once for
@@ -115,7 +115,7 @@ class IndexedForest:
         These take half as much of the memory's time, which is most of a walk's; of few nodes all is in the cache.
         """
         most = max(len(self.labels), int(self.parent.max(initial=0)))
-        if len(self.label) < _MANY_NODES or most > np.iinfo(np.int16).max:
+        if len(self.label) < _BEYOND_CACHE or most > np.iinfo(np.int16).max:
             return self.offsets, self.parent, self.label
         return self.offsets, self.parent.astype(np.int16), self.label.astype(np.int16)
 

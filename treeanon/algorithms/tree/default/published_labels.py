@@ -109,8 +109,10 @@ class PublishedLabels:
         self.rare = None
         if self.indexed.held[label] < self.k or self.used >= self.most_slots:
             return False
-        # Many walks come by the same place, where counting again would find the same.
-        place = None if price or self.price or self.blaming else self.state.place(self.is_published, self.is_plain)
+        # Many walks come by the same place, where counting again would find the same. Not those that end relations, ask
+        # whom to blame, or try again what others were refused for what they had learned.
+        alone = price or self.price or self.blaming or self.certain
+        place = None if alone else self.state.place(self.is_published, self.is_plain)
         if place is not None and (place, label) in self.state.refused_at:
             return False
         rest = int(self.slot[label])
