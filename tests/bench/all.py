@@ -5,10 +5,12 @@
 Each bench says what it took by `results.note`, in seconds of the processor. They are divided by those of a yardstick
 that is measured beside each bench, so that runs on other machines, or on a busy one, can be compared: what takes more
 than 15 % longer by that ratio than in the stored run (`stored.json`) is run once more, and then printed; the exit code
-is 1. With --results the tables of a full run replace those in that file; with --store its ratios the stored ones.
+is 1. What a bench holds in memory at its peak is told, too, and is no more than 8 GB in any of its processes. With
+--results the tables of a full run replace those in that file; with --store its ratios the stored ones.
 
-DATA holds what the benches' own pages say: `adult/` and its README.md, `tpch_N.trees.jsonl`. Benches of data that is
-not there are left out, and named. Others run as they are, by their own commands.
+DATA, which may be given several times, holds what the benches' own pages say: `adult/` and its README.md,
+`tpch_N.ndjson`, `tpch_N.xml` and `tpch_N.trees.jsonl`. Benches of data that is not there are left out, and named.
+Others run as they are, by their own commands.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +33,18 @@ STORED = HERE / "stored.json"
 SLOWER = 1.15
 SHORT = 0.05
 """Seconds; what takes less is told, but not called slower: the clock and the cache decide it."""
+MEMORY = 8
+"""What is enough for any of the benches, in GB."""
 
 Ratios = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A command of one bench; `tables` says that it writes its tables into RESULTS.md, `needs` what DATA must hold."""
+    """A command of one bench; `tables` says that it writes its tables into RESULTS.md, `needs` what DATA must hold.
+
+    The folder that holds it follows the command, if there is any need.
+    """
 
     name: str
     command: tuple[str, ...]
@@ -46,28 +54,43 @@ class Bench:
 
 def benches(asked: argparse.Namespace) -> Iterator[Bench]:
     """The benches of a quick or a full run."""
-    data = ("--data", str(asked.data)) if asked.data else ()
     quick = ("--quick", "--repeat", "1") if asked.quick else ()
     yield Bench("rows", ("flat.py", *quick[:1], "--only", "whole"))
     adult = "lattice,models,command" if asked.quick else "lattice,models,command,million,local"
-    yield Bench("adult", ("flat.py", *data, "--only", adult), needs="adult/adult.csv")
+    yield Bench("adult", ("flat.py", "--only", adult, "--data"), needs="adult/adult.csv")
     yield Bench("growth", ("trees.py", *quick, "--only", "growth,clinical"))
     cases = ("--only", "tpch-1000", "tpch-10000", "flat-40000") if asked.quick else ()
     yield Bench("search", ("search.py", f"now={HERE.parent.parent}", *cases), tables=False)
     yield Bench("objects", ("objects.py",), tables=False)
-    if not asked.quick and asked.reference:
-        reference = ("--reference", str(asked.reference))
-        yield Bench("trees", ("trees.py", *data, *reference, "--only", "speed,quality,command"), needs="tpch_*.jsonl")
+    sizes = "100000" if asked.quick else "100000,1000000"
+    documents = ("documents.py", *(("--repeat", "2") if asked.quick else ()), "--sizes", sizes, "--data")
+    yield Bench("documents", documents, needs=f"tpch_{sizes.rpartition(',')[2]}.xml")
+    if asked.quick:
+        return
+    yield Bench("persons", ("persons.py",))
+    yield Bench("bulk", ("bulk.py",))
+    yield Bench("health", ("health.py",))
+    if asked.reference:
+        trees = ("trees.py", "--reference", str(asked.reference), "--only", "speed,quality,command", "--data")
+        yield Bench("trees", trees, needs="tpch_*.trees.jsonl")
 
 
-def run(bench: Bench, results: Path | None) -> Ratios:
+def run(bench: Bench, folder: Path | None, results: Path | None) -> Ratios:
     """What a bench has noted, each the least of its times, as multiples of the yardstick."""
-    before = yardstick()
-    command = [sys.executable, str(HERE / bench.command[0]), *bench.command[1:]]
+    before, start = yardstick(), time.monotonic()
+    command = [sys.executable, str(HERE / bench.command[0]), *bench.command[1:], *([str(folder)] if folder else [])]
     command += ["--results", str(results)] if results and bench.tables else []
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as file:
-        subprocess.run(command, check=True, env={**os.environ, NOTES: file.name})
+        process = subprocess.Popen(command, env={**os.environ, NOTES: file.name})
+        # Unlike `subprocess.run` this tells what the bench and all that it waited for have used.
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, command)
         noted = [json.loads(line) for line in file]
+    took, memory = time.monotonic() - start, used.ru_maxrss * 1024 / 1e9
+    over = f", OVER {MEMORY} GB" if memory > MEMORY else ""
+    print(f"\n{bench.name}: {took:.0f} s, at most {memory:.1f} GB in one process{over}\n", flush=True)
     yard = min(before, yardstick())
     least: Ratios = {}
     for each in noted:
@@ -101,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     size = parser.add_mutually_exclusive_group(required=True)
     size.add_argument("--quick", action="store_true", help="some minutes: small sizes, to compare")
     size.add_argument("--full", action="store_true", help="hours: the sizes of RESULTS.md")
-    parser.add_argument("--data", type=Path, help="folder of adult/ with its README.md, and of TPC-H's trees files")
+    parser.add_argument("--data", type=Path, action="append", default=[], help="a folder of what benches read")
     parser.add_argument("--reference", type=Path, help="the reference program (see trees.py)")
     parser.add_argument("--only", help="names of benches, with commas between")
     parser.add_argument("--results", type=Path, help="the file whose tables a full run replaces")
@@ -115,12 +138,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for bench in benches(asked):
         if asked.only and bench.name not in asked.only.split(","):
             continue
-        if bench.needs and not (asked.data and any(asked.data.glob(bench.needs))):
+        folder = next((folder for folder in asked.data if bench.needs and any(folder.glob(bench.needs))), None)
+        if bench.needs and folder is None:
             print(f"left out: {bench.name}, which needs --data with {bench.needs}\n", flush=True)
             continue
-        own = run(bench, asked.results)
+        own = run(bench, folder, asked.results)
         if slower(own, stored):
-            again = run(bench, None)
+            again = run(bench, folder, None)
             own = {name: min(ratio, again.get(name, ratio)) for name, ratio in own.items()}
         found |= own
     worse = slower(found, stored)

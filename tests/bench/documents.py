@@ -23,7 +23,7 @@ from pathlib import Path
 
 import orjson
 from lxml import etree
-from results import put
+from results import cpu, note, put
 
 import treeanon as ta
 
@@ -58,18 +58,20 @@ def schema_of(form: str) -> ta.Schema:
 
 def measure_time(form: str, path: Path, repeat: int) -> dict[str, object]:
     schema, jobs = schema_of(form), os.cpu_count() or 1
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / f"out.{form}"
         # Kernels compile on their first use.
-        small = path.with_name(f"warm.{form}")
+        small = Path(folder) / f"warm.{form}"
         small.write_bytes(warm_up(form))
         ta.write(ta.read(small, schema, jobs=jobs), out, force=True)
         runs: list[tuple[float, float, float]] = []
+        used = []
         for _ in range(repeat):
             bare = seconds(lambda: BARE[form](path))
-            start = time.perf_counter()
+            start, began = time.perf_counter(), cpu()
             forest = ta.read(path, schema, jobs=jobs)
             read = time.perf_counter() - start
+            used.append(cpu() - began)
             write = seconds(lambda forest=forest: ta.write(forest, out, force=True))
             runs.append((bare, read, write))
         ratio = [statistics.median(values) for values in zip(*((r / b, w / r) for b, r, w in runs), strict=True)]
@@ -79,6 +81,7 @@ def measure_time(form: str, path: Path, repeat: int) -> dict[str, object]:
             "bytes_per_node": forest.nbytes / forest.nodes,
             "nodes": forest.nodes,
             "seconds": middle,
+            "cpu": min(used),
             "read_to_bare": ratio[0],
             "write_to_read": ratio[1],
         }
@@ -98,7 +101,7 @@ def measure_memory(form: str, path: Path) -> dict[str, object]:
     schema = schema_of(form)
     forest = ta.read(path, schema, jobs=os.cpu_count() or 1)
     after_read = peak()
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         ta.write(forest, Path(folder) / f"out.{form}")
     return {"read_mb": after_read, "write_mb": peak()}
 
@@ -125,6 +128,7 @@ def table(data: Path, sizes: list[str], repeat: int) -> str:
             path = data / f"tpch_{size}.{form}"
             times, memory = worker("time", form, path, repeat), worker("memory", form, path, repeat)
             bare, read, write = times["seconds"]
+            note(f"documents {form} {size} read", times["cpu"])
             lines.append(
                 f"| {times['records']:,} | {times['nodes']:,} | {form} | {bare:.2f} | {read:.2f} | "
                 f"**{times['read_to_bare']:.2f}** | {write:.2f} | **{times['write_to_read']:.2f}** | "

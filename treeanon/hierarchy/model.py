@@ -274,7 +274,7 @@ class Hierarchy(Shown):
         """
         return self.texts[0]
 
-    @property
+    @cached_property
     def height(self) -> int:
         """The number of steps from the root to the deepest leaf.
 

@@ -30,7 +30,7 @@ def search(problem: Problem) -> FullDomainResult:
 def _distinct_values(lattice: Lattice) -> list[list[int]]:
     """Return how many values each column has at each level."""
     out = []
-    for c, levels in enumerate(lattice.tuples.level_maps()):
+    for c, levels in enumerate(lattice.tuples.level_maps):
         codes = unique_values(lattice.tuples.fields.unpack(lattice.tuples.keys, c))
         out.append([len(unique_values(level[codes])) for level in levels])
     return out

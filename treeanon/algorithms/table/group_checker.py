@@ -89,7 +89,8 @@ class Tuples:
     """The distinct keys of the quasi columns, how many rows have each, and the tuple of every row.
 
     Where persons may have several rows, `pair_tuple` and `pair_person` have each tuple of each person, in the order of
-    persons; else they are empty, and a row is a person.
+    persons; else they are empty, and a row is a person. `level_maps` has for every quasi column what its codes become
+    at each level that it allows, the least one first.
     """
 
     columns: tuple[Column, ...]
@@ -101,6 +102,7 @@ class Tuples:
     pair_tuple: Ints
     pair_person: Ints
     cells: tuple[Cells, ...]
+    level_maps: tuple[Ints, ...]
 
     @classmethod
     def of(cls, table: Table, sensitive: Sequence[Column] = ()) -> Tuples:
@@ -121,14 +123,11 @@ class Tuples:
         if person is not None:
             pairs = _pairs(tuple_of, person)
         cells = tuple(_cells(table, column, tuple_of, person) for column in sensitive)
-        return cls(columns, fields, keys[first], rows, tuple_of, persons, *pairs, cells)
+        maps = tuple(map(allowed_levels, columns))
+        return cls(columns, fields, keys[first], rows, tuple_of, persons, *pairs, cells, maps)
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def level_maps(self) -> list[Ints]:
-        """Return for every quasi column what its codes become at each level that it allows, the least one first."""
-        return [allowed_levels(column) for column in self.columns]
 
 
 def _pairs(tuple_of: Ints, person: Ints) -> tuple[Ints, Ints]:

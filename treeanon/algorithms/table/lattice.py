@@ -127,7 +127,7 @@ class Lattice:
         # Where somebody has several rows or values, counts of groups that come together do not add up.
         self._adds_up = self._one_row_each and not any(cells.person.size for cells in self.tuples.cells)
         self._cells = [
-            RolledCells(self.tuples, self.tuples.cells[at], joined=joined)
+            RolledCells(self.tuples, self.tuples.cells[at], self.rollup.order, joined=joined)
             for at, joined, _ in (self.checker.asked if self._adds_up else ())
         ]
         self.heights: Vector = self.rollup.heights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from treeanon.table import Groups
 Vector = tuple[int, ...]
 
 _MEMORY = 1 << 28
+_SHORT = 1000
+"""From so many groups a vector is rolled up sooner than more is kept for those that follow it."""
 _NONE = np.empty(0, np.int32)
 
 
@@ -30,12 +33,13 @@ class RolledUp:
 class Rollup:
     """The groups of vectors of levels. What is counted on the way is kept, as far as it fits into some memory.
 
-    `order` has the columns with the most values first: to generalize them saves the most work above.
+    `order` has the columns with the most values first, unless it is given: to generalize them saves the most work
+    above.
     """
 
-    def __init__(self, tuples: Tuples, memory: int = _MEMORY) -> None:
+    def __init__(self, tuples: Tuples, memory: int = _MEMORY, order: Sequence[int] = ()) -> None:
         self.tuples, self._memory, self._used = tuples, memory, 0
-        maps = tuples.level_maps()
+        maps = tuples.level_maps
         self.heights: Vector = tuple(len(levels) - 1 for levels in maps)
         self._widths = [levels.shape[1] for levels in maps]
         self._starts = np.concatenate([[0], np.cumsum([levels.size for levels in maps])]).tolist()
@@ -46,8 +50,7 @@ class Rollup:
         self._keys = np.empty((size + 1, tuples.fields.words), np.int64)
         self._rows = np.empty(size + 1, np.int64)
         # The tuples themselves are the first that is kept, and never dropped.
-        values = [np.count_nonzero(np.bincount(tuples.fields.unpack(tuples.keys, c))) for c in range(len(maps))]
-        self.order = sorted(range(len(values)), key=lambda c: (-values[c], c))
+        self.order = order or by_values(tuples)
         self._kept = [RolledUp((0,) * len(maps), tuples.keys, tuples.rows)]
         self._by_vector = {self._kept[0].vector: self._kept[0]}
         self._vectors = np.zeros((64, len(maps)), np.int32)
@@ -106,7 +109,12 @@ class Rollup:
         return float(sum_costs(rolled.keys, rolled.rows, taken, fields, np.concatenate(costs)))
 
     def _staged(self, vector: Vector, fixed: int) -> RolledUp:
-        """Return the smallest base of a vector, once those of its first columns are kept one after the other."""
+        """Return the smallest base of a vector; a long one only once those of its first columns are kept one after the
+        other.
+        """
+        base = self._base(vector)
+        if len(base.rows) <= _SHORT:
+            return base
         start = [0] * len(vector)
         for c in self.order[: max(fixed, 0)]:
             if vector[c]:
@@ -153,14 +161,22 @@ class Rollup:
         self._used = sum(one.keys.nbytes + one.rows.nbytes for one in self._kept[1:])
 
 
+def by_values(tuples: Tuples) -> list[int]:
+    """Return the numbers of the quasi columns, those with the most different values first."""
+    columns = range(len(tuples.columns))
+    values = [np.count_nonzero(np.bincount(tuples.fields.unpack(tuples.keys, c))) for c in columns]
+    return sorted(columns, key=lambda c: (-values[c], c))
+
+
 class RolledCells:
     """What the groups of vectors hold of a sensitive column, rolled up as their rows are: for one row a person.
 
     A cell is a tuple with a value, and with those of the other sensitive columns if these are `joined`. Cells come in
     ascending order of values and stay so, as those of equal values are put together where the first of them was.
+    `order` is that of the `Rollup` of the rows.
     """
 
-    def __init__(self, tuples: Tuples, cells: Cells, *, joined: bool, memory: int = _MEMORY) -> None:
+    def __init__(self, tuples: Tuples, cells: Cells, order: Sequence[int], *, joined: bool) -> None:
         self._cells = cells
         sizes = [len(column.hierarchy) + 1 for column in tuples.columns]
         combos = [cells.combos] if joined and cells.combos > 1 else []
@@ -171,7 +187,7 @@ class RolledCells:
             [cells.combo, cells.value][-1 - len(combos) :], fields.places[len(sizes) :].tolist(), strict=True
         ):
             add_field(keys, codes, 0, word, shift)
-        self.rollup = Rollup(replace(tuples, fields=fields, keys=keys, rows=cells.counts), memory)
+        self.rollup = Rollup(replace(tuples, fields=fields, keys=keys, rows=cells.counts), order=order)
         self._fields, self._combos = fields, len(combos)
         self._nothing = np.zeros(max(cells.combos, len(cells.whole)), np.int64)
 

@@ -105,7 +105,7 @@ class VT:
         tuples = lattice.tuples
         self.rows = tuples.rows
         self.distances: npt.NDArray[np.int8] = np.empty((len(outliers), len(tuples), len(lattice.top)), np.int8)
-        for c, levels in enumerate(tuples.level_maps()):
+        for c, levels in enumerate(tuples.level_maps):
             meeting_levels(levels, tuples.fields.unpack(tuples.keys, c), outliers, self.distances[:, :, c])
         self.checked: dict[Vector, bool] = {}
 

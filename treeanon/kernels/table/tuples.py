@@ -34,7 +34,7 @@ def _slots(entries: int) -> int:
 def distinct(keys: Longs) -> tuple[Ints, Longs, Ints]:
     """Return the first row of each distinct key, how many rows have it, and the number of the key of each row."""
     rows = len(keys)
-    bits = 10
+    bits = min(_slots(rows), 16)
     table = np.full(1 << bits, -1, np.int32)
     first = np.empty(rows, np.int32)
     counts = np.zeros(rows, np.int64)
