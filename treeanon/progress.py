@@ -121,6 +121,11 @@ def in_background(work: Callable[[], T]) -> Callable[[], T]:
     return found.result
 
 
+def beside(work: Callable[[], T], jobs: int | None) -> Callable[[], T]:
+    """Return what gives the result of work, which begins at once where there may be more than one thread."""
+    return work if jobs == 1 else in_background(work)
+
+
 def _thread_of(work: Callable[[], T]) -> tuple[threading.Thread, Future[T]]:
     """Return a thread for work, not started yet, and its result to come."""
     found: Future[T] = Future()

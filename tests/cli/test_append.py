@@ -115,7 +115,7 @@ def test_the_history_does_not_change_when_the_release_does_not_appear(
     (place / "there.ndjson").write_text("old")
     assert run(f"{line} there.ndjson", monkeypatch, "append") == 4
     assert not (place / "plan.history.json").exists()
-    monkeypatch.setattr("treeanon.release.tree_release.same_again", _fails)
+    monkeypatch.setattr("treeanon.release.tree_release.require_same", _fails)
     assert run(f"{line} two.ndjson", monkeypatch, "append") == 1
     assert not (place / "plan.history.json").exists() and not (place / "two.ndjson").exists()
     assert WORD not in capsys.readouterr().err

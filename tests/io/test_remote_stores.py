@@ -111,7 +111,7 @@ def test_a_release_appears_when_it_is_checked(
     url, client = home
     release = ta.anonymize(f"{url}/in/a.ndjson", schema=Path("s.toml"), k=2, m=1, n=0)
     with monkeypatch.context() as patch:
-        patch.setattr("treeanon.release.tree_release.read_again", _fails)
+        patch.setattr("treeanon.release.tree_release.require_same", _fails)
         with pytest.raises(GuaranteeError):
             release.write(f"{url}/{name}")
     assert keys(client) == ["clinic/in/a.ndjson"]

@@ -11,7 +11,7 @@ left out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -173,11 +173,13 @@ def measure(
     *,
     weights: Weights | None = None,
     scope: Scope = "class",
+    objects: Callable[[], Mapping[str, ObjectsKept]] | None = None,
 ) -> Losses:
     """Return all losses of a release whose record i comes from record kept[i] of `before` (None: from i).
 
     Records that were not kept have lost all their values and relations; the RPD speaks of the published ones alone.
-    `weights` says what a label of a class counts for in the total value loss (1 if silent).
+    `weights` says what a label of a class counts for in the total value loss (1 if silent); `objects` gives what
+    `objects_kept` does, where that has begun already.
 
     >>> import treeanon as ta
     >>> schema = ta.Schema.loads('version = 1\\n[input]\\nformat = "trees"\\n[[class]]\\nname = "disease"')
@@ -196,7 +198,7 @@ def measure(
         rpd(after, scope),
         counts(before),
         counts(after),
-        objects_kept(before, after, kept),
+        objects_kept(before, after, kept) if objects is None else objects(),
     )
 
 

@@ -24,9 +24,10 @@ from treeanon.forest.merged import merged
 from treeanon.forest.shifting import shifted
 from treeanon.infer.persons import refuse_repeats
 from treeanon.metrics.measure import measure
+from treeanon.metrics.objects import objects_kept
 from treeanon.metrics.values import value_loss
 from treeanon.privacy.guarantee import Guarantee, refuse_too_few, roles_of
-from treeanon.progress import Progress, run_interruptibly, stage
+from treeanon.progress import Progress, beside, run_interruptibly, stage
 from treeanon.release.tree_release import Release
 from treeanon.release.tree_request import SMALLEST_K, Request, persons, request_of
 from treeanon.risks.trees import pointed_to
@@ -189,26 +190,25 @@ def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Gua
 
 def _release(request: Request, forest: Forest, found: Result, progress: Progress | None) -> Release:
     """Return the release of what was found; GuaranteeError unless it is what it is said to be."""
+    # What this needs is read from the input once more, which takes as long as all else.
+    objects = beside(partial(objects_kept, forest, found.forest, found.kept), request.jobs)
     solution = plain_solution(request, forest, found.solution)
     before = forest if found.kept is None else forest.take(found.kept)
-    if solution.cut is not None and not _same(solution.apply(before), found.forest):
-        raise GuaranteeError("the search's trees are not what its solution makes of the input: please report it")
+    counts = counts_of(forest, found.forest)
+    if solution.cut is not None:
+        whole = solution.taken_apart(before)
+        if not _same(whole.leave_out(solution.left_out), found.forest):
+            raise GuaranteeError("the search's trees are not what its solution makes of the input: please report it")
+        if solution.left_out:
+            counts["nodes_left_out"] = whole.nodes - found.forest.nodes
+        del whole
     verdict = verify(found.forest, solution.guarantee, jobs=request.jobs, progress=progress)
     if not verdict.holds:
         raise GuaranteeError("the search's trees did not pass the check, so nothing is published: please report it")
-    losses = measure(forest, found.forest, found.kept)
-    counts = counts_of(forest, found.forest) | _counts_of_ended(solution, before, found.forest, request.jobs)
-    return Release(found.forest, solution, losses, verdict, counts, found.report, found.kept)
-
-
-def _counts_of_ended(solution: Solution, before: Forest, after: Forest, jobs: int | None) -> dict[str, Any]:
-    """Return how many nodes were left out, and to how many persons of a release as published traces point."""
-    counts: dict[str, Any] = {}
-    if solution.left_out:
-        counts["nodes_left_out"] = replace(solution, left_out=()).apply(before).nodes - after.nodes
     if solution.guarantee.as_published and solution.disassociated:
-        counts["pointed_to"] = pointed_to(after, solution.guarantee, jobs).as_dict()
-    return counts
+        counts["pointed_to"] = pointed_to(found.forest, solution.guarantee, request.jobs).as_dict()
+    losses = measure(forest, found.forest, found.kept, objects=objects)
+    return Release(found.forest, solution, losses, verdict, counts, found.report, found.kept)
 
 
 def plain_solution(request: Request, forest: Forest, solution: Solution) -> Solution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from treeanon.io.output import Written
 from treeanon.io.reading import read_back
 from treeanon.io.relational.urls import shown
 from treeanon.metrics.measure import Losses
-from treeanon.progress import Progress, stage
+from treeanon.progress import Progress, beside, stage
 from treeanon.risks.trees import OneMore, one_more
 from treeanon.shown import Shown, Summary
 from treeanon.verifier.tree import verify
@@ -88,11 +88,8 @@ class Release(Shown):
 
     def _check(self, found: Written, target: str, format: str, jobs: int | None, progress: Progress | None) -> Verdict:
         """Return the verdict on what was written, which is to become `target`."""
-        written = read_again(found, target, self.forest, format, jobs)
-        verdict = verify(written, self.solution.guarantee, jobs=jobs, progress=progress)
-        if not verdict.holds:
-            raise GuaranteeError(f"{target}: not published, for the guarantee does not hold for what was written")
-        return verdict
+        read = partial(read_back, found, target, self.forest.schema, format, jobs=jobs or 1)
+        return self._verdict(read, target, "written", jobs, progress)
 
     def to_records(self, *, seed: int | None = None, jobs: int | None = None) -> list[dict[str, Any]]:
         """Return the published records as dicts that hold dicts and lists, in random order.
@@ -100,7 +97,8 @@ class Release(Shown):
         As in `write`, the records are read again and verified before they are returned; `seed` is for tests.
         """
         records = records_of_forest(self.forest, seed)
-        self._require(lambda: forest_of_records(records, self.forest.schema, jobs=jobs or 1), "the records", jobs)
+        read = partial(forest_of_records, records, self.forest.schema, jobs=jobs or 1)
+        self._verdict(read, "the records", "made", jobs)
         return records
 
     def to_frame(self, like: Any, *, seed: int | None = None, jobs: int | None = None) -> Any:
@@ -109,7 +107,8 @@ class Release(Shown):
         As in `write`, the frame is read again and verified before it is returned; `seed` is for tests.
         """
         frame = nested_of_forest(self.forest, like, seed)
-        self._require(lambda: forest_of_nested(frame, self.forest.schema, jobs=jobs or 1), "the frame", jobs)
+        read = partial(forest_of_nested, frame, self.forest.schema, jobs=jobs or 1)
+        self._verdict(read, "the frame", "made", jobs)
         return frame
 
     def to_frames(self, like: Mapping[str, Any], *, seed: int | None = None, jobs: int | None = None) -> dict[str, Any]:
@@ -122,13 +121,21 @@ class Release(Shown):
         frames = frames_like(tables, like, self.forest.schema)
         # The tables must themselves say which keys there are, unless the schema does.
         schema = replace(self.forest.schema, input=replace(self.forest.schema.input, relations=None))
-        self._require(lambda: forest_of_tables(frames, schema, jobs=jobs or 1, made=tables), "the frames", jobs)
+        read = partial(forest_of_tables, frames, schema, jobs=jobs or 1, made=tables)
+        self._verdict(read, "the frames", "made", jobs)
         return frames
 
-    def _require(self, read: Callable[[], Forest], name: str, jobs: int | None) -> None:
-        """Raise a GuaranteeError unless what was made, read again, is the published trees and holds the guarantee."""
-        if not verify(same_again(read, name, self.forest), self.solution.guarantee, jobs=jobs).holds:
-            raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was made")
+    def _verdict(
+        self, read: Callable[[], Forest], name: str, how: str, jobs: int | None, progress: Progress | None = None
+    ) -> Verdict:
+        """Return the verdict on what was written or made, read again; GuaranteeError unless it is as it must be."""
+        again = _read_again(read, name)
+        verdict = beside(partial(verify, again, self.solution.guarantee, jobs=jobs, progress=progress), jobs)
+        require_same(again, self.forest, name)
+        found = verdict()
+        if not found.holds:
+            raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was {how}")
+        return found
 
     def as_dict(self) -> dict[str, Any]:
         """Return the facts of the release as plain data, without a value of the data."""
@@ -182,18 +189,22 @@ def release_facts(
 
 def read_again(found: Written, target: str, forest: Forest, format: str, jobs: int | None) -> Forest:
     """What was written, and is to become `target`, read again; GuaranteeError unless it is the published trees."""
-    return same_again(lambda: read_back(found, target, forest.schema, format, jobs=jobs or 1), target, forest)
+    written = _read_again(partial(read_back, found, target, forest.schema, format, jobs=jobs or 1), target)
+    require_same(written, forest, target)
+    return written
 
 
-def same_again(read: Callable[[], Forest], target: str, forest: Forest) -> Forest:
-    """Return what is read of a release; GuaranteeError unless it is the published trees."""
+def _read_again(read: Callable[[], Forest], target: str) -> Forest:
     try:
-        written = read()
+        return read()
     except (DataError, HierarchyError) as problem:
         raise GuaranteeError(f"{target}: not published, for it could not be read again: {problem}") from None
+
+
+def require_same(written: Forest, forest: Forest, target: str) -> None:
+    """GuaranteeError unless what was read of a release is the published trees."""
     if written != forest:
         raise GuaranteeError(f"{target}: not published, for reading it again does not give the published trees")
-    return written
 
 
 def unprotected_classes(forest: Forest) -> dict[str, list[str]]:

@@ -60,11 +60,14 @@ class Solution:
         """Return the trees that the solution publishes, for the same or other data (suppressed persons are not its
         matter).
         """
+        return self.taken_apart(forest).leave_out(self.left_out)
+
+    def taken_apart(self, forest: Forest) -> Forest:
+        """Return the same before anything is left out."""
         if self.cut is None:
             raise ValueError("a local recoding has no cut to apply")
         cut: Any = STAR if STAR in self.cut else self.cut
-        projected = forest.without(self.withheld).project(cut)
-        return projected.disassociate(self.disassociated).leave_out(self.left_out)
+        return forest.without(self.withheld).project(cut).disassociate(self.disassociated)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the solution as plain data, as solution files hold it.
