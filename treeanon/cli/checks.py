@@ -78,7 +78,6 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
 
     Where this depends on the tables of the input, call it again when they are known.
     """
-    from treeanon.io.relational.writing import plan_of, tables_writer
     from treeanon.schema.relational import is_settled
 
     refuse_hierarchies(schema, output, *others)
@@ -87,6 +86,8 @@ def check_form(schema: Schema, form: Format, output: str, *others: str | None) -
         written = schema.for_format(form.name)
         _ = written.layout
     if form.is_relational:
+        from treeanon.io.relational.writing import plan_of, tables_writer
+
         tables_writer(form).check(output, plan_of(written) if settled else None)
 
 

@@ -6,10 +6,11 @@ five rows are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -25,12 +26,8 @@ from treeanon.infer.leaves import Leaf, Leaves, dotted_name
 from treeanon.infer.model import Prefixes, Repeat
 from treeanon.infer.person_fields import person_fields, question
 from treeanon.infer.propose import take_sample
-from treeanon.io.columns.arrow_stream import arrow_of
-from treeanon.io.columns.read_table import read_table
-from treeanon.io.given import Given
-from treeanon.io.memory import json_line
 from treeanon.io.output import unnamed_file
-from treeanon.io.reading import read
+from treeanon.io.reading import holds_rows, read
 from treeanon.io.relational.open import open_tables
 from treeanon.io.sources import STDIN, following_links, stdin_head
 from treeanon.schema import ClassSpec, Schema
@@ -100,11 +97,16 @@ def _counts(found: Forest | Table) -> list[tuple[int, int]]:
 
 def read_again(origin: Origin, schema: Schema) -> Forest | Table:
     """Return what an input holds by another schema."""
-    given = Given.of(origin.data, schema)
-    if given.kind != "path":
+    if not isinstance(origin.data, str | Path):
+        from treeanon.io.given import Given
+
+        given = Given.of(origin.data, schema)
         return given.read(rows=given.is_rows)
+    work: Callable[..., Forest | Table] = read
+    if holds_rows(origin.data, schema):
+        from treeanon.io.columns.read_table import read_table as work
     on_error: Literal["error", "skip"] = "skip" if origin.skip else "error"
-    work, form = read_table if given.is_rows else read, schema.input.format
+    form = schema.input.format
     return work(origin.data, schema, format=form, delimiter=origin.delimiter, on_error=on_error, jobs=origin.jobs)
 
 
@@ -161,6 +163,9 @@ def _fields(origin: Origin) -> list[Repeat]:
 
 def _first(data: Any, spec: InputSpec) -> list[Any]:
     """Return the first records of data in memory, as JSON has them; of tables those of the root."""
+    from treeanon.io.columns.arrow_stream import arrow_of
+    from treeanon.io.memory import json_line
+
     if isinstance(data, Mapping):
         data = data[spec.record.names[0]] if spec.record is not None else next(iter(data.values()))
     rows = data[:_SAMPLE] if isinstance(data, Sequence) else arrow_of(data).slice(0, _SAMPLE).to_pylist()

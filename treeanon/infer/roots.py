@@ -10,8 +10,7 @@ from itertools import pairwise
 from treeanon.errors import UsageError
 from treeanon.infer.key_names import table_forms
 from treeanon.infer.secrets import words
-from treeanon.io.columns.python_values import listed
-from treeanon.io.relational.source import TableInfo
+from treeanon.io.relational.source import TableInfo, listed
 from treeanon.schema.keys import ForeignKey, name_text
 from treeanon.schema.paths import PathError, parse_root
 

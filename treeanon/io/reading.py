@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -212,9 +210,12 @@ def _read_in_processes(
     found: Sources, form: Format, schema: Schema, options: ReadOptions, builder: ForestBuilder
 ) -> None:
     """Read many files, some at a time in each process; the order of records is that of the files."""
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
     groups = [found.items[i : i + _FILES_AT_ONCE] for i in range(0, len(found.items), _FILES_AT_ONCE)]
     advance, alone = options.advance, replace(options, jobs=1, advance=None)
-    with ProcessPoolExecutor(options.jobs, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         work = partial(_read_group, form_name=form.name, schema=schema, options=alone)
         try:
             for group, (batches, report) in zip(groups, pool.map(work, groups), strict=True):

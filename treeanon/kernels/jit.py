@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -42,7 +42,7 @@ _options: dict[str, Any] = {"nogil": True}
 if not PLAIN:
     _whole: Any = import_module("treeanon.kernels.whole")
     _whole.leave_out_wrappers()
-    import_module("treeanon.kernels.sooner").spare()
+    import_module("treeanon.kernels.numba_shortcuts").start()
     _options |= {"no_cfunc_wrapper": True, "pipeline_class": _whole.WholeCompiler}
 
 
@@ -93,8 +93,11 @@ def _stamp(compiled: Any) -> None:
     By itself it looks at the kernel's own file: when a kernel that it calls has changed, in another file, it would go
     on running the old one.
     """
-    cached = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
+    kept: Any = getattr(compiled, "_cache", None)
+    cached = getattr(kept, "_cache_file", None)
     if cached is not None:
+        if not PLAIN:
+            kept.load_overload = partial(_whole.load, kept)
         # What was compiled in the other way is not loaded.
         way = b"" if PLAIN else stamp_of(Path(__file__).with_name("whole.py"))
         cached._source_stamp = way + stamp_of(Path(compiled.py_func.__code__.co_filename))

@@ -35,6 +35,27 @@ Notes = tuple[Ints, Ints, Longs, Flags, Ints, Longs]
 
 
 @njit
+def _first_from(item: Ints, first: int, end: int, wanted: int) -> int:
+    """Return where the first of ascending items is that is not below the wanted one; numba's own is dear to compile."""
+    while first < end:
+        middle = (first + end) >> 1
+        if item[middle] < wanted:
+            first = middle + 1
+        else:
+            end = middle
+    return first
+
+
+@njit
+def _is_any_decided(level: Ints) -> bool:
+    """Return whether somebody is singled out."""
+    for found in level:
+        if found < NEVER:
+            return True
+    return False
+
+
+@njit
 def sharing(
     rows: Rows, holder: Ints, row: int, first: int, last: int, slot: Ints, pairs: bool, kinds: int
 ) -> tuple[Longs, Ints, Longs, int, Ints]:
@@ -64,7 +85,7 @@ def sharing(
     for e in range(count):
         s = order[e]
         out_weight[e] = weight[s]
-        since[e] = np.searchsorted(item[start[s] : start[s + 1]], mine)
+        since[e] = _first_from(item, start[s], start[s + 1], mine) - start[s]
         until[e] = start[s + 1] - start[s] if last > first else since[e] + 1
         shared = 0
         for p in range(since[e], until[e]):
@@ -338,7 +359,7 @@ def decide_row(
             for j in range(0 if in_part or enough else found):
                 table, used = counted(table, used, group, item, begin, places, depth, minimal[j], stamp, times, kinds)
             total = persons[0]
-            if in_part and few_level.min() < NEVER:
+            if in_part and _is_any_decided(few_level):
                 break
             # Sets with more labels are rare as well, and can do no more than single the person out alone.
             further = depth < deepest and total > 1 and (total >= k or (single[0] > depth + 1 and not enough))
@@ -374,12 +395,12 @@ def decide_row(
                 depth -= 1
             if depth == 1:
                 break
-        if in_part and few_level.min() < NEVER:
+        if in_part and _is_any_decided(few_level):
             in_part = False
             continue
         in_part = True
         step += 1
-        if enough and level.min() < NEVER:
+        if enough and _is_any_decided(level):
             break
     return table, used
 

@@ -5,13 +5,16 @@ Leans on what is inside numba: `jit.py` uses it with versions that were tested, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core import codegen
 from numba.core.compiler import Compiler
 from numba.core.lowering import Lower
+from numba.core.runtime.nrt import rtsys
 
-from treeanon.kernels.sooner import compiling
+from treeanon.kernels.numba_shortcuts import compiling, spare
 
 
 class _Part(codegen.JITCodeLibrary):
@@ -62,6 +65,26 @@ class _Whole(codegen.JITCodeLibrary):
         self._linking_libraries = []
         super().finalize()  # type: ignore[no-untyped-call]
 
+    def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        """Return its machine code alone: nobody calls it but Python, so that no bitcode need be kept."""
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        return self.name, "object", self._get_compiled_object()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        name, _, code = state
+        kept: Any = cls(codegen, name)
+        kept.enable_object_caching()
+        kept._set_compiled_object(code)
+        kept._finalize_final_module()
+        return kept
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """Return where a function is, of those that it has for certain: numba looks that up in the bitcode."""
+        self._ensure_finalized()  # type: ignore[no-untyped-call]
+        found: int = self._codegen._engine.get_function_address(name)
+        return found
+
 
 def _called_by(library: Any) -> list[Any]:
     """Return what a library calls, and what that calls in turn."""
@@ -78,23 +101,45 @@ def _alone(library: Any) -> Any:
     return library.alone() if isinstance(library, _Part) else library._get_module_for_linking()
 
 
+@contextmanager
+def _libraries(code: Any, kind: type) -> Iterator[None]:
+    """Have numba make libraries of a kind; it has locked what compiles and loads."""
+    before = code._library_class
+    code._library_class = kind
+    try:
+        yield
+    finally:
+        code._library_class = before
+
+
 class WholeCompiler(Compiler):
     """Compiles a kernel, and whatever has to be compiled meanwhile as parts of it."""
+
+    def __init__(self, *given: Any) -> None:
+        spare()
+        super().__init__(*given)  # type: ignore[no-untyped-call]
 
     def compile_extra(self, function: Any) -> Any:
         """Compile a function and return the result."""
         code = self.state.targetctx.codegen()
         self.state.library = _Whole(code, function.__qualname__)  # type: ignore[no-untyped-call]
         self.state.library.enable_object_caching()
-        code._library_class = _Part
-        try:
-            with compiling():
-                compiled = super().compile_extra(function)  # type: ignore[no-untyped-call]
-        finally:
-            del code._library_class
+        with _libraries(code, _Part), compiling():
+            compiled = super().compile_extra(function)  # type: ignore[no-untyped-call]
         for env in compiled._find_referenced_environments():
             code.set_env(env.env_name, env)
         return compiled
+
+
+def load(kept: Any, signature: Any, target: Any) -> Any:
+    """Return what is kept on disk of a kernel; None if there is nothing.
+
+    Numba first learns all that it can compile, for which it imports modules for a tenth of a second. Nothing of that is
+    needed to load what is compiled; for what is not, the compiler learns it.
+    """
+    rtsys.initialize(target)
+    with _libraries(target.codegen(), _Whole), kept._guard_against_spurious_io_errors():
+        return kept._load_overload(signature, target)
 
 
 def leave_out_wrappers() -> None:

@@ -14,15 +14,6 @@ from treeanon.arrays import Longs
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.forest import Forest
 from treeanon.io import output_format, write
-from treeanon.io.memory import (
-    forest_of_nested,
-    forest_of_records,
-    forest_of_tables,
-    frames_like,
-    nested_of_forest,
-    records_of_forest,
-    tables_of_forest,
-)
 from treeanon.io.output import Written
 from treeanon.io.reading import read_back
 from treeanon.io.relational.urls import shown
@@ -96,6 +87,8 @@ class Release(Shown):
 
         As in `write`, the records are read again and verified before they are returned; `seed` is for tests.
         """
+        from treeanon.io.memory import forest_of_records, records_of_forest
+
         records = records_of_forest(self.forest, seed)
         read = partial(forest_of_records, records, self.forest.schema, jobs=jobs or 1)
         self._verdict(read, "the records", "made", jobs)
@@ -106,6 +99,8 @@ class Release(Shown):
 
         As in `write`, the frame is read again and verified before it is returned; `seed` is for tests.
         """
+        from treeanon.io.memory import forest_of_nested, nested_of_forest
+
         frame = nested_of_forest(self.forest, like, seed)
         read = partial(forest_of_nested, frame, self.forest.schema, jobs=jobs or 1)
         self._verdict(read, "the frame", "made", jobs)
@@ -117,6 +112,8 @@ class Release(Shown):
         Keys are fresh, rows in random order; what was disassociated is in tables of its own. As in `write`, the frames
         are read again and verified before they are returned; `seed` is for tests.
         """
+        from treeanon.io.memory import forest_of_tables, frames_like, tables_of_forest
+
         tables = tables_of_forest(self.forest, seed)
         frames = frames_like(tables, like, self.forest.schema)
         # The tables must themselves say which keys there are, unless the schema does.

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.io.given import Data, Given
 from treeanon.progress import Progress
 from treeanon.risks.model import Risk
 from treeanon.risks.tables import risk_of_table
@@ -15,6 +14,9 @@ from treeanon.risks.trees import risk_of_trees
 from treeanon.schema.load import SchemaLike
 from treeanon.table import Table
 from treeanon.table.compared import schema_as_published
+
+if TYPE_CHECKING:
+    from treeanon.io.given import Data
 
 
 class RiskParameters(TypedDict, total=False):
@@ -97,6 +99,8 @@ def risk(
         )
     if not isinstance(data, Forest | Table):
         # What is published is compared by its texts, as it stands; only a population shares its hierarchies.
+        from treeanon.io.given import Given
+
         given = Given.of(data, schema, jobs=jobs)
         if population is None:
             given = replace(given, schema=schema_as_published(given.schema))

@@ -14,7 +14,7 @@ from treeanon.profiles import PROFILES
 from treeanon.schema.facets import through_facets
 from treeanon.schema.files import in_one
 from treeanon.schema.model import ClassSpec
-from treeanon.schema.paths import NOT_IN_XML_NAMES, XML_NAME_START, FieldPath, Predicate, RecordPath, Step
+from treeanon.schema.paths import FieldPath, Predicate, RecordPath, Step, not_in_xml_names, xml_name_start
 from treeanon.schema.persons import with_rows
 from treeanon.schema.references import through_references
 from treeanon.schema.relational import nested
@@ -114,8 +114,8 @@ def xml_name(text: str) -> str:
     >>> xml_name("zip code"), xml_name("1st")
     ('zip_code', '_1st')
     """
-    name = NOT_IN_XML_NAMES.sub("_", text)
-    return name if XML_NAME_START.match(name) and not name.lower().startswith("xml") else "_" + name
+    name = not_in_xml_names().sub("_", text)
+    return name if xml_name_start().match(name) and not name.lower().startswith("xml") else "_" + name
 
 
 Scope = tuple[str, ...]

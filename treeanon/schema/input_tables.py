@@ -25,7 +25,6 @@ from treeanon.schema.model import (
     Reference,
 )
 from treeanon.schema.paths import (
-    XML_NAME,
     FieldPath,
     PathError,
     RecordPath,
@@ -33,6 +32,7 @@ from treeanon.schema.paths import (
     parse_path,
     parse_record,
     parse_root,
+    xml_name,
 )
 from treeanon.schema.toml_lines import SchemaProblems, find_places
 
@@ -367,7 +367,7 @@ class InputReader:
         wrong = [f"{MOVED!r} is reserved for what treeanon writes"] if MOVED in names else []
         for name in names if self.form is not None and self.form.slashed and not wrong else ():
             prefix = name.partition(":")[0] if ":" in name else ""
-            if not all(XML_NAME.fullmatch(part) for part in name.split(":", 1)):
+            if not all(xml_name().fullmatch(part) for part in name.split(":", 1)):
                 wrong.append(f"{name!r} is not the name of an element or attribute")
             elif self.prefixes is not None and prefix not in {"", "xml", *self.prefixes}:
                 known = ", ".join(sorted({"xml", *self.prefixes} - {""}))

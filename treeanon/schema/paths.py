@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations, product
 
 MOST_STEPS = 256
@@ -113,11 +114,25 @@ _STARTS = (
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _FOLLOWS = _STARTS + "0-9.\u00b7\u0300-\u036f\u203f\u2040-"
-XML_NAME = re.compile(f"[{_STARTS}][{_FOLLOWS}]*")
-"""A name of an element or attribute, without a prefix, as XML 1.0 has it."""
 
-XML_NAME_START = re.compile(f"[{_STARTS}]")
-NOT_IN_XML_NAMES = re.compile(f"[^{_FOLLOWS}]")
+
+@cache
+def xml_name() -> re.Pattern[str]:
+    """Return the pattern of names of elements or attributes, without a prefix, as XML 1.0 has them."""
+    return re.compile(f"[{_STARTS}][{_FOLLOWS}]*")
+
+
+@cache
+def xml_name_start() -> re.Pattern[str]:
+    """Return the pattern of the characters with which such a name may begin."""
+    return re.compile(f"[{_STARTS}]")
+
+
+@cache
+def not_in_xml_names() -> re.Pattern[str]:
+    """Return the pattern of the characters that such a name cannot have."""
+    return re.compile(f"[^{_FOLLOWS}]")
+
 
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _DOTTED_NAME = re.compile(r"[^.\[\]='\"]+")

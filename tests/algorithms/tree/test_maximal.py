@@ -337,13 +337,13 @@ def test_many_nodes_in_short_numbers_and_in_parts_lead_to_the_same_end(
 
 
 def check_remembered_refusals(rnd: Random) -> None:
-    """What walks remember together of many nodes is what each would find out."""
+    """What walks remember together is what each would find out."""
     forest, _ = random_forest(rnd)
     guarantee = Guarantee(rnd.randint(2, 4), rnd.randint(2, 3), rnd.randint(0, 2))
+    found = solution_or_none(forest, guarantee)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(run, "_MANY_NODES", 0)
-        found = solution_or_none(forest, guarantee)
-        patched.setattr(shared_state.WalkState, "place", lambda *_: None)
+        for remember in ("refuse", "publish"):
+            patched.setattr(shared_state.Tried, remember, lambda *_: None)
         assert solution_or_none(forest, guarantee) == found
 
 

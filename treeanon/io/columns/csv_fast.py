@@ -19,8 +19,8 @@ import pyarrow.csv as pcsv
 from treeanon.errors import DataError
 from treeanon.io.columns.csv_dialect import Dialect, Utf8Bytes, WatchedBytes, header_delimiter
 from treeanon.io.columns.csv_exact import LONGEST_ROW, Row, RowForm, check_rows, exact_rows
-from treeanon.io.columns.python_values import DICTIONARY, listed
-from treeanon.io.relational.source import Place
+from treeanon.io.columns.python_values import DICTIONARY
+from treeanon.io.relational.source import Place, listed
 from treeanon.io.sources import Source
 
 _INTEGER = re.compile(r"[ \t]*([+-]?)0*([0-9]+)[ \t]*")

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from treeanon.errors import DataError, FileError
 from treeanon.io.columns.arrow_stream import check_kind, is_text, plain_column
-from treeanon.io.columns.python_values import check_names, listed, row_errors
-from treeanon.io.relational.source import Place
+from treeanon.io.columns.python_values import check_names, row_errors
+from treeanon.io.relational.source import Place, listed
 
 _LONGEST_FOOTER_TEXT = 64 << 20
 

@@ -10,7 +10,7 @@ import datetime
 import math
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
-from treeanon.io.relational.source import TableInfo
+from treeanon.io.relational.source import TableInfo, listed
 
 Wrong = Callable[[str, int, str], DataError]
 """The error to raise, given a column, a row (from 0) and what is wrong there."""
@@ -29,18 +29,6 @@ DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 NO_TEXT = "is not UTF-8"
 NUL = "holds a NUL character"
 NO_NUMBER = "is not a number (NaN) or infinite"
-_LISTED = 40
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names in quotes for a message; of very many only the first.
-
-    >>> listed(["a", "b c"]), listed([])
-    ("'a', 'b c'", 'none')
-    """
-    names = list(names)
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    return ", ".join(repr(name) for name in names[:_LISTED]) + more or "none"
 
 
 def check_columns_exist(tables: Mapping[str, TableInfo], table: str, columns: Sequence[str], source: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 from treeanon.errors import DataError
 from treeanon.forest import Forest
@@ -14,8 +15,7 @@ from treeanon.profiles import PROFILES
 from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_PLAIN = re.compile("[ !#-%'-;=?-~\u00a0-\ud7ff]*")
+_PLAIN = re.compile("[ !#-%'-;=?-~]*")
 _LONGEST = 9_900_000
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _ATTRIBUTE = str.maketrans(
@@ -38,13 +38,23 @@ def xml_attribute(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    return len(text) < _LONGEST and _PLAIN.fullmatch(text) is not None
+    return len(text) < _LONGEST and (_PLAIN if text.isascii() else _plain_letters()).fullmatch(text) is not None
+
+
+@cache
+def _plain_letters() -> re.Pattern[str]:
+    return re.compile("[ !#-%'-;=?-~\u00a0-\ud7ff]*")
+
+
+@cache
+def _not_xml() -> re.Pattern[str]:
+    return re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _checked(text: str) -> str:
     if len(text.encode()) > _LONGEST:
         raise DataError("a value is longer than the 10 MB that XML readers take; write JSON or a trees file instead")
-    if _NOT_XML.search(text):
+    if _not_xml().search(text):
         raise DataError("a value holds a control character that XML cannot hold; write JSON or a trees file instead")
     return text
 

@@ -15,8 +15,8 @@ import orjson
 from treeanon.errors import DataError
 from treeanon.formats import ROWS, TABLE_FILES
 from treeanon.io.columns.csv_dialect import Dialect, known_encoding
-from treeanon.io.columns.python_values import listed
 from treeanon.io.relational.file_store import table_name
+from treeanon.io.relational.source import listed
 
 _HANDLED = {"delimiter", "quoteChar", "doubleQuote", "escapeChar", "header", "headerRows", "lineTerminator"}
 _WITHOUT_EFFECT = {

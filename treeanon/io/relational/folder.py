@@ -13,7 +13,7 @@ from treeanon.formats import FORMATS, ROWS, TABLE_FILES
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.parquet import ParquetFile
-from treeanon.io.columns.python_values import check_columns_exist, listed, same_types
+from treeanon.io.columns.python_values import check_columns_exist, same_types
 from treeanon.io.relational.datapackage import LARGEST, Package, Resource, parse_package
 from treeanon.io.relational.file_store import (
     PACKAGE,
@@ -24,7 +24,7 @@ from treeanon.io.relational.file_store import (
     open_file_store,
     table_name,
 )
-from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo
+from treeanon.io.relational.source import DeclaredKeys, Place, TableInfo, listed
 from treeanon.schema.keys import ForeignKey
 
 Part = DelimitedFile | ParquetFile

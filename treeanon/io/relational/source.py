@@ -9,7 +9,7 @@ Names as SQL writes them, and as SQLite compares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 200_000_000
 """The most rows that are read of a view, which may have no end."""
+
+
+_LISTED = 40
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names in quotes for a message; of very many only the first.
+
+    >>> listed(["a", "b c"]), listed([])
+    ("'a', 'b c'", 'none')
+    """
+    names = list(names)
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(repr(name) for name in names[:_LISTED]) + more or "none"
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ class Order:
     `split` replaces a label by all of its children at once, as cuts do; `let_out` publishes one value beside the more
     general label of its siblings. `again` tries labels that failed once more at the end, until none can be added:
     with two or more relations one that failed may be safe later. `price` is how many relations of records one unit of
-    gain may cost, for the labels of `dear`. `noise` seeds random factors on the gains of single labels, one set of
-    factors a seed.
+    gain may cost, for the labels of `dear`; with `asks` none is spent, and the walk says for which label any would be.
+    `noise` seeds random factors on the gains of single labels, one set of factors a seed.
     """
 
     weights: tuple[float, ...]
@@ -36,6 +36,7 @@ class Order:
     dear: frozenset[int] = frozenset()
     blame: bool = False
     noise: tuple[int, ...] = ()
+    asks: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,8 @@ class WalkResult:
     `cut` and `refused_roots` are labels of the forest; all else is by the numbers of its index. published[x] is -1
     where nothing is published; `price` is how many relations of records were ended on the way; `refused` has the labels
     that were not published, and what they would have gained. `blame` says for every record how much gain was refused
-    because of it, if the order asks for that.
+    because of it, if the order asks for that. `buys` has the dear labels for which relations would be ended, each if it
+    alone was dear.
     """
 
     order: Order
@@ -59,6 +61,7 @@ class WalkResult:
     refused: tuple[tuple[float, int], ...] = ()
     learned: tuple[RefusedSet, ...] = ()
     blame: Floats | None = None
+    buys: tuple[int, ...] = ()
 
     def withheld(self, forest: Forest) -> tuple[str, ...]:
         """Return the classes of which nothing can be published, not even that a record has a value."""
@@ -165,6 +168,7 @@ class Walk:
             np.zeros(labels), np.zeros(labels, np.int32), self.gain, self.in_cut, self.was_split, refused
         )  # fmt: skip
         self.refused: list[tuple[float, int]] = []
+        self.buys: list[int] = []
         self.cut: list[int] = []
         """Labels of the forest that a given cut has and nobody holds."""
 
@@ -175,7 +179,7 @@ class Walk:
         """
         walked = self._walk(start)
         steps, best = self.partition.tally[[kernel.STEPS, kernel.BEST]].tolist()
-        if best == steps:
+        if best == steps or self.order.asks:
             return walked
         again = Walk(self.state, self.tree, self.order)
         again.most_steps = best
@@ -241,8 +245,10 @@ class Walk:
             if splitting:
                 safe = partition.split(label, tree.children(label))
             else:
-                price = order.price if label in order.dear else 0.0
-                safe = partition.let_out(label, int(gain * price))
+                price = int(gain * order.price) if label in order.dear else 0
+                safe = partition.let_out(label, 0 if order.asks else price)
+                if order.asks and not safe and price and partition.could_let_out(label, price):
+                    self.buys.append(label)
             if not safe:
                 self._blame(gain, label)
             answer = kernel.YES if safe else kernel.NO
@@ -302,6 +308,7 @@ class Walk:
             tuple(self.refused),
             tuple(partition.learned),
             self.blame,
+            tuple(self.buys),
         )
         partition.close()
         return walked

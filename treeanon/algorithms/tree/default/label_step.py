@@ -40,6 +40,32 @@ class Counts:
         return cls(*labels, *relations)
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What was counted when a label was published: of the labels of every slot then, the label itself among them."""
+
+    nodes: Ints
+    counts: Counts
+    lost: int
+    size: int
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers it consists of."""
+        return len(self.nodes) + sum(len(table.ravel()) for table in vars(self.counts).values())
+
+    def at(self, nodes: Ints) -> Counts:
+        """Return the counts where the labels have other slots."""
+        if np.array_equal(nodes, self.nodes):
+            return self.counts
+        there = np.count_nonzero(nodes >= 0)
+        new, old = np.argsort(nodes)[-there:], np.argsort(self.nodes)[-there:]
+        counts = Counts.none(len(nodes), self.counts.related.shape[1])
+        for name, table in vars(counts).items():
+            table[new] = getattr(self.counts, name)[old]
+        return counts
+
+
 def _together(parts: list[tuple[np.ndarray, ...]], tables: int) -> tuple[np.ndarray, ...]:
     """Return what was counted of parts of the records as of all: sums of tables, and lists one after another."""
     if len(parts) == 1:
@@ -64,8 +90,8 @@ class Step:
     lost: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
     relations: list[np.ndarray] = field(default_factory=list)
 
-    def try_out(self, *, checked: bool = True) -> bool:
-        """Publish the label if that is safe, or in any case if it is not to be checked."""
+    def try_out(self, *, checked: bool = True, stays: bool = True) -> bool:
+        """Return whether the label may be published, and do so; without a check it may in any case."""
         p, indexed = self.partition, self.partition.indexed
         self.stop = self.label + 1 if self.only_own else int(indexed.end[self.label])
         if checked and not self.only_own and p.conflicts(self.label, relations=not self.price):
@@ -88,6 +114,10 @@ class Step:
         if ended is None or sum(count for _, count in ended) > self.price:
             self._withdraw()
             return False
+        if not stays:
+            self._withdraw()
+            return True
+        self.counted = Counted(p.node[: p.slots].copy(), counts, lost, size)
         self._enter(counts, lost, size)
         for relation, _ in ended:
             self._end_relation(relation)
@@ -98,6 +128,15 @@ class Step:
                 return False
         self._keep()
         return True
+
+    def repeat(self, counted: Counted) -> None:
+        """Publish the label, of which that is known to be safe, by what was counted then."""
+        p = self.partition
+        self.part = part = p.new_slot(self.label)
+        p.is_plain[self.label] = True
+        p.slot[self.label : p.indexed.end[self.label]] = part
+        self._enter(counted.at(p.node[: p.slots]), counted.lost, counted.size)
+        self._keep()
 
     def _keep(self) -> None:
         p = self.partition

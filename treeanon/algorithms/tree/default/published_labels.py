@@ -79,6 +79,8 @@ class PublishedLabels:
 
     def close(self) -> None:
         """Give back the record sets; nothing else may be asked of it afterwards."""
+        if not self.deep:
+            return
         for slot in np.flatnonzero(self.node >= 0).tolist():
             self.forget(slot)
 
@@ -112,16 +114,37 @@ class PublishedLabels:
         # Many walks come by the same place, where counting again would find the same. Not those that end relations, ask
         # whom to blame, or try again what others were refused for what they had learned.
         alone = price or self.price or self.blaming or self.certain
-        place = None if alone else self.state.place(self.is_published, self.is_plain)
-        if place is not None and (place, label) in self.state.refused_at:
-            return False
         rest = int(self.slot[label])
-        if not Step(self, label, rest, price=price).try_out():
-            if place is not None:
-                self.state.refused_at.add((place, label))
+        if not (self._try(label, rest, price) if alone else self._try_once(label, rest)):
             return False
         if rest >= 0 and self.node[rest] >= 0:
             self.is_plain[self.node[rest]] = False
+        return True
+
+    def _try(self, label: int, rest: int, price: int) -> bool:
+        return Step(self, label, rest, price=price).try_out()
+
+    def could_let_out(self, label: int, price: int) -> bool:
+        """Return whether `label` could be published at a price; it is not. For two labels at most."""
+        if self.indexed.held[label] < self.k or self.used >= self.most_slots:
+            return False
+        return Step(self, label, int(self.slot[label]), price=price).try_out(stays=False)
+
+    def _try_once(self, label: int, rest: int) -> bool:
+        """Return the same, by what is known of a walk that has tried it here."""
+        tried = self.state.tried
+        place = tried.place(label, self.is_published, self.is_plain)
+        if tried.is_refused(place):
+            return False
+        step, counted = Step(self, label, rest), tried.counted(place)
+        if counted is not None:
+            step.repeat(counted)
+            return True
+        if not step.try_out():
+            tried.refuse(place)
+            return False
+        if not self.deep:
+            tried.publish(place, step.counted)
         return True
 
     def place(self, label: int) -> None:

@@ -25,7 +25,7 @@ from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.objective import Draft, Effort, Objective
 from treeanon.algorithms.tree.default.pair_support import PairSupports
-from treeanon.algorithms.tree.default.shared_state import Helpers, RefusedSets, WalkState
+from treeanon.algorithms.tree.default.shared_state import Helpers, RefusedSets, Tried, WalkState
 from treeanon.algorithms.tree.default.strict import ExtendedCheck
 from treeanon.algorithms.tree.default.strict import needed as strictly
 from treeanon.algorithms.tree.default.traces import Places
@@ -102,10 +102,10 @@ class Run:
         self.refused_sets = RefusedSets(len(indexed.above))
         self._workshops: SimpleQueue[WalkState] = SimpleQueue()
         helpers = Helpers(self.jobs) if self.jobs > 1 and self.large else None
-        refused_at: set[tuple[bytes, int]] = set()
+        tried = Tried()
         for thread in range(self.jobs):
-            state = WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread)
-            state.helpers, state.remembers, state.refused_at = helpers, self.large, refused_at
+            state = WalkState(indexed, self.guarantee, pair_supports, strict, self.refused_sets, thread, tried)
+            state.helpers = helpers
             self._workshops.put(state)
 
     def _times(self, usual: int) -> int:
@@ -235,7 +235,12 @@ class Run:
 
         What is left out makes other combinations rare, which no walk knows of: so each label is judged by its release.
         """
-        alone = self.walk_all([replace(order, dear=frozenset((label,))) for label in sorted(order.dear)])
+        labels = order.dear
+        if self.guarantee.m < 3:
+            # Up to the label all these walks are one, which tells for which labels any relation would be ended.
+            asked = self.walk_all([replace(order, asks=True)])
+            labels = frozenset[int]().union(*(walked.buys for _, walked in asked))
+        alone = self.walk_all([replace(order, dear=frozenset((label,))) for label in sorted(labels)])
         paying = []
         for cost, walked in alone:
             if walked.price and cost < usual:

@@ -17,6 +17,7 @@ from treeanon.kernels.tree.walk import Lessons
 from treeanon.privacy import Guarantee
 
 if TYPE_CHECKING:
+    from treeanon.algorithms.tree.default.label_step import Counted
     from treeanon.algorithms.tree.default.published_labels import PublishedLabels
 
 
@@ -24,6 +25,9 @@ T = TypeVar("T")
 
 _FEW = 20_000
 """So many records are counted by one thread."""
+
+_NUMBERS_KEPT = 1 << 24
+"""So many numbers that were counted are kept for walks that come by: 64 MB."""
 
 
 class GuaranteeCheck(Protocol):
@@ -88,6 +92,44 @@ class Helpers:
         return [count(records)] if parts == 1 else list(self._pool.map(count, np.array_split(records, parts)))
 
 
+Place = tuple[bytes, int]
+"""A label that is tried, and what is published then."""
+
+
+class Tried:
+    """What became of labels that were tried: many walks come by the same places, and would count the same again.
+
+    For a label that was published, it has what was counted. What is no longer kept is counted again.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[Place, Counted | None] = {}
+        self._room = _NUMBERS_KEPT
+
+    @staticmethod
+    def place(label: int, is_published: Flags, is_plain: Flags) -> Place:
+        """Return what tells this try from others."""
+        return blake2b(is_published.tobytes() + is_plain.tobytes(), digest_size=16).digest(), label
+
+    def is_refused(self, place: Place) -> bool:
+        """Return whether the label was refused here."""
+        return self._found.get(place, self) is None
+
+    def counted(self, place: Place) -> Counted | None:
+        """Return what was counted where the label was published; None if that is not known."""
+        return self._found.get(place)
+
+    def refuse(self, place: Place) -> None:
+        """Note that the label was refused here."""
+        self._found[place] = None
+
+    def publish(self, place: Place, counted: Counted) -> None:
+        """Note what was counted where the label was published."""
+        self._room -= counted.numbers
+        if self._room >= 0:
+            self._found[place] = counted
+
+
 class WalkState:
     """What the walks of one thread share: the record sets, and those of plain hierarchy nodes once they are made."""
 
@@ -99,19 +141,12 @@ class WalkState:
         strict: GuaranteeCheck | None = None,
         refused_sets: RefusedSets | None = None,
         thread: int = 0,
+        tried: Tried | None = None,
     ) -> None:
         self.indexed, self.guarantee, self.pair_supports, self.strict = indexed, guarantee, pair_supports, strict
         self.refused_sets = RefusedSets(len(indexed.above)) if refused_sets is None else refused_sets
         self.sets = RecordSets(len(indexed), None if pair_supports is None else pair_supports.lasting, thread)
         self.marks = np.zeros((len(indexed) + 63) // 64, np.uint64)
-        self.refused_at: set[tuple[bytes, int]] = set()
-        self.remembers = False
-        """Whether walks remember together what was refused, and where: where counting takes long."""
+        self.tried = Tried() if tried is None else tried
         self.helpers: Helpers | None = None
         """Threads that count for a walk, where there are many records: the last walks are fewer than the cores."""
-
-    def place(self, is_published: Flags, is_plain: Flags) -> bytes | None:
-        """Return what tells apart the sets of labels that walks publish; None where nothing is remembered."""
-        if not self.remembers:
-            return None
-        return blake2b(is_published.tobytes() + is_plain.tobytes(), digest_size=16).digest()

@@ -8,34 +8,52 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any
 
-from numba.core import ir
+from numba.core import environment, ir
 from numba.core.base import BaseContext
 from numba.core.compiler import Flags
 from numba.core.targetconfig import ConfigStack
 from numba.core.types.functions import BaseFunction
-from numba.np import linalg
+
+_ARRAYS = "numba.np.arraymath"
 
 
+@cache
 def spare() -> None:
-    """Spare numba all of it, in this process."""
-    _start()
+    """Spare numba all of it, in this process, from the first compilation on: what is kept is loaded without."""
+    _load_arrays()
     _compare_flags()
     _list_variables()
     _resolve_calls()
     _measure_types()
 
 
-def _start() -> None:
-    """Numba tries whether SciPy's linear algebra is there, before it compiles or loads anything.
+def start() -> None:
+    """Spare numba to try whether SciPy's linear algebra is there when it loads what arrays can do.
 
     It always is, as we depend on it, and takes a third of the time in which numba starts. What uses it loads it then.
     """
+    rebuild: Any = environment._rebuild_env
+
+    @wraps(rebuild)
+    def rebuild_beside(module: str, *given: Any) -> Any:
+        if module == _ARRAYS:
+            _load_arrays()
+        return rebuild(module, *given)
+
+    # Kernels that are kept name the modules of the functions that they call.
+    environment._rebuild_env = rebuild_beside
+
+
+@cache
+def _load_arrays() -> None:
+    linalg: Any = import_module("numba.np.linalg")
     ask, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     try:
-        arraymath: Any = import_module("numba.np.arraymath")
+        arraymath: Any = import_module(_ARRAYS)
     finally:
         linalg.ensure_blas = ask
     arraymath.ensure_blas = ask
