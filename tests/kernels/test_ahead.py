@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from inspect import signature
+from pathlib import Path
 
 import numba
 import pytest
+from numba.core.caching import _CacheLocator
 
 from tests.support.first_kernels import compiled_first
 from treeanon.kernels import ahead, jit
@@ -56,6 +58,29 @@ def test_only_the_command_starts_a_helper(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     ahead.watch()
     assert len(registered) == 1
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["in a folder of its own", "beside the sources"])
+def test_the_helper_starts_at_once_where_no_kernel_is_kept(
+    own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[bool] = []
+    monkeypatch.setattr(ahead, "_start", lambda: started.append(True))
+    monkeypatch.setattr(ahead, "is_wanted", True)
+    monkeypatch.setattr(ahead, "LIST", tmp_path / "first.txt")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    if own:
+        monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "own"))
+        kept = tmp_path / "own" / _CacheLocator.get_suitable_cache_subpath(str(tmp_path / "tree" / "walk.py"))
+    else:
+        monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+        kept = tmp_path / "tree" / "__pycache__"
+    ahead.start_first()
+    assert len(started) == 1
+    kept.mkdir(parents=True)
+    (kept / "walk.walk_on-276.py311.nbi").touch()
+    ahead.start_first()
+    assert len(started) == 1
 
 
 @pytest.mark.slow

@@ -40,6 +40,7 @@ from treeanon.cli.summaries import (
     release_summary,
     table_release_summary,
 )
+from treeanon.kernels import ahead
 
 if TYPE_CHECKING:
     from treeanon.algorithms.table.registry import TableAlgorithm
@@ -117,6 +118,7 @@ def command(
     treeanon anonymize patients.xml -s schema.toml -k 5 -m 2 -n 1 -o out.xml
     treeanon anonymize people.csv -s schema.toml -k 5 --l 3 -o out.csv
     """
+    ahead.start_first()
     if recommended:
         recommend_trees(source, schema, options, reading, seed, quiet=quiet, as_json=as_json)
         return None

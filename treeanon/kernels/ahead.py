@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import atexit
 import os
-import subprocess
 import sys
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import subprocess
 
 LIST = Path(__file__).with_name("first.txt")
 
@@ -24,33 +26,62 @@ _PACKAGE = "treeanon.kernels."
 is_wanted = False
 """Whether this process may start a helper: only that of the command does, and no program that imports the package."""
 
+_started: list[subprocess.Popen[bytes]] = []
+
+
+def _may_start() -> bool:
+    return is_wanted and not _started and bool(sys.executable) and (os.cpu_count() or 1) > 1
+
+
+def start_first() -> None:
+    """Start the helper at once where no kernel at all is kept: a release of trees will need those of the list.
+
+    Looks for files alone, before anything of numba is imported. A wrong answer costs time.
+    """
+    if _may_start() and _is_bare():
+        _start()
+
+
+def _is_bare() -> bool:
+    """Return whether numba keeps nothing where the user says, or beside the sources; it may keep kernels elsewhere."""
+    folders = [LIST.with_name("tree"), LIST.with_name("table")]
+    if wanted := os.environ.get("NUMBA_CACHE_DIR"):
+        from hashlib import sha1
+
+        kept = [Path(wanted, f"{folder.name}_{sha1(str(folder).encode()).hexdigest()}") for folder in folders]
+    elif os.access(LIST.parent, os.W_OK):
+        kept = [folder / "__pycache__" for folder in folders]
+    else:
+        return False
+    return not any(next(folder.glob("*.nbi"), None) for folder in kept)
+
 
 def watch() -> None:
     """Start the helper as soon as a kernel of the list has to be compiled."""
     from numba.core import event
 
     class Start(event.Listener):
-        waits = is_wanted and bool(sys.executable) and (os.cpu_count() or 1) > 1
-
         def on_start(self, event: Any) -> None:
             kernel = event.data["dispatcher"]
-            if self.waits and kernel.stats.cache_path and spelled(kernel, event.data["args"]) in listed():
-                self.waits = False
+            if _may_start() and kernel.stats.cache_path and spelled(kernel, event.data["args"]) in listed():
                 _start()
 
         def on_end(self, event: Any) -> None:
             """Nothing is to be done."""
 
-    if Start.waits:
+    if _may_start():
         event.register("numba:compile", Start())  # type: ignore[no-untyped-call]
 
 
 def _start() -> None:
+    import subprocess
+
     # From the folder where the command is called, nothing is imported.
     command = [sys.executable, "-P", "-m", __name__, str(os.getpid())]
     nothing = subprocess.DEVNULL
     with suppress(OSError):
         helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
+        _started.append(helper)
         atexit.register(_end, helper)
 
 

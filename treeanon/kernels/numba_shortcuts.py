@@ -15,7 +15,10 @@ from typing import Any
 from numba.core import environment, ir
 from numba.core.base import BaseContext
 from numba.core.compiler import Flags
+from numba.core.postproc import PostProcessor, VariableLifetime
+from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack
+from numba.core.transforms import canonicalize_cfg
 from numba.core.types.functions import BaseFunction
 
 _ARRAYS = "numba.np.arraymath"
@@ -29,6 +32,9 @@ def spare() -> None:
     _list_variables()
     _resolve_calls()
     _measure_types()
+    _count_references()
+    _look_for_lifetimes()
+    _refresh()
 
 
 def start() -> None:
@@ -169,3 +175,63 @@ def _kept(ask: Any) -> Any:
         return known[key]
 
     return size
+
+
+def _count_references() -> None:
+    """Look for references to count in those parts of a value that can have any.
+
+    By itself numba takes every value apart, numbers, shapes and strides too, and writes code for each part, which is
+    then printed, read and thrown away: an eighth of compiling, of tuples of arrays a third.
+    """
+    counting: Any = NRTContext
+    holds: dict[Any, bool] = {}
+
+    def may_hold(models: Any, kind: Any) -> bool:
+        if kind not in holds:
+            holds[kind] = models[kind].contains_nrt_meminfo()
+        return holds[kind]
+
+    def get_meminfos(given: Any, builder: Any, kind: Any, value: Any) -> list[Any]:
+        models = given._context.data_model_manager
+        if not may_hold(models, kind):
+            return []
+        model = models[kind]
+        found = [(kind, model.get_nrt_meminfo(builder, value))] if model.has_nrt_meminfo() else []
+        for inner, part in model.traverse(builder):
+            if may_hold(models, inner):
+                found += get_meminfos(given, builder, inner, part(value))
+        return found
+
+    counting.get_meminfos = get_meminfos
+
+
+def _look_for_lifetimes() -> None:
+    """Find out how long variables live where that is asked for, and not after each of numba's passes."""
+    processor: Any = PostProcessor
+    run = processor.run
+
+    def run_lazily(given: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+        if emit_dels or not _depth or given.func_ir.is_generator:
+            run(given, emit_dels, extend_lifetimes)
+            return
+        given.func_ir.blocks = canonicalize_cfg(given.func_ir.blocks)  # type: ignore[no-untyped-call]
+        given.func_ir.variable_lifetime = VariableLifetime(given.func_ir.blocks)  # type: ignore[no-untyped-call]
+        given.func_ir.generator_info = None
+
+    processor.run = run_lazily
+
+
+def _refresh() -> None:
+    """Look for new declarations where there are any: numba looks through all whenever it does not find something."""
+    contexts: Any = BaseContext
+    refresh = contexts.refresh
+    seen: dict[Any, int] = {}
+
+    def refresh_if_new(given: Any) -> None:
+        registries = (*given._registries, *given.typing_context._registries)
+        count = sum(len(each) for registry in registries for each in vars(registry).values() if isinstance(each, list))
+        if not _depth or seen.get(given) != count:
+            refresh(given)
+            seen[given] = count
+
+    contexts.refresh = refresh_if_new
