@@ -180,7 +180,8 @@ class Forest(Shown):
             raise ValueError("a mapping must have one entry per label")
         label = mapping[self.label]
         parent = self.parent
-        if np.any(mapping == 0):
+        # `*` itself stands at the top already.
+        if not mapping[1:].all():
             parent = np.where(label == 0, np.int32(-1), parent).astype(np.int32)
         return self._canonical(self.offsets, parent, label)
 

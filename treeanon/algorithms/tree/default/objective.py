@@ -65,7 +65,8 @@ class Objective:
         # An inner node of a hierarchy that is published as it was held loses nothing: only the trees tell where.
         self._inner = bool((self._label_loss * np.bincount(before.label, minlength=len(classes)))[1:].any())
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
-        self._objects = int(np.count_nonzero((before.label > 0) & (before.label <= classes.types)))
+        types = classes.types
+        self._objects = int(np.count_nonzero((before.label > 0) & (before.label <= types))) if types else 0
 
     def of_others(self, before: Forest) -> Objective:
         """Return the same objective of other persons."""

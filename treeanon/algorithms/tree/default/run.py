@@ -77,8 +77,9 @@ class Run:
         self.share = effort.first_share
         """How many of the usual walks a round has."""
         # Objects that stay whole are nodes that no walk has to decide on.
-        held = forest.classes.class_of[forest.label]
-        self.values = int(np.count_nonzero((held < 0) | (held >= forest.classes.types)))
+        types = forest.classes.types
+        objects = int(np.count_nonzero((forest.label > 0) & (forest.label <= types))) if types else 0
+        self.values = forest.nodes - objects
         self.walks = 0
         self.gained = 0.0
         """How much less the best release costs than that of the first round."""
