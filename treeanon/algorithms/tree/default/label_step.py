@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,6 +84,8 @@ class Step:
     rest: int
     only_own: bool = False
     price: int = 0
+    told: Counted | None = None
+    """What another walk has counted here."""
     part: int = -1
     ended: list[tuple[Relation, int, int]] = field(default_factory=list)
     saved: list[tuple[int, int, int, int, Ints]] = field(default_factory=list)
@@ -97,19 +99,23 @@ class Step:
         if checked and not self.only_own and p.conflicts(self.label, relations=not self.price):
             return False
         known = not self.only_own and self.rest < 0 and self._facts_suffice()
-        records = None if known else self._records()
+        records = None if known or self.told is not None else self._records()
         if checked and records is not None and len(records) < p.k:
             return False
         self.part = part = p.new_slot(self.label)
         p.is_plain[self.label] = not self.only_own
         p.slot[self.label : self.stop] = part
-        if records is None:
-            counts, size = self._counts_of_facts(), int(indexed.held[self.label])
+        size = int(indexed.held[self.label]) if records is None else len(records)
+        if known:
+            counts, lost = self._counts_of_facts(), 0
+        elif records is None:
+            assert self.told is not None
+            counts, lost = self.told.at(p.node[: p.slots]), self.told.lost
         else:
-            counts, size = self._count(records), len(records)
-            if p.apart:
-                self._pass_over_ended(counts)
-        lost = len(self.lost)
+            counts = self._count(records)
+            lost = len(self.lost)
+        if p.apart and not known:
+            counts = self._without_ended(counts)
         ended = self._rare_pairs(counts, lost) if checked else []
         if ended is None or sum(count for _, count in ended) > self.price:
             self._withdraw()
@@ -180,13 +186,14 @@ class Step:
         rows = found[0]
         return Counts(rows[0], rows[2], rows[4], rows[1][:, None], rows[3][:, None])
 
-    def _pass_over_ended(self, counts: Counts) -> None:
-        """Take relations that were ended for the more general label as ended for the new one."""
+    def _without_ended(self, counts: Counts) -> Counts:
+        """Return the counts with relations that were ended for the more general label ended for the new one, too."""
         ended = (counts.related > 0) & (self.partition.related[self.rest, : len(counts.shared)] == 0)
-        counts.related[ended] = counts.relations_lost[ended] = 0
         if self.partition.deep and self.partition.n:
             _, at_slot, is_lost = self.relations
             is_lost &= ~ended.ravel()[at_slot]
+        related, lost = (np.where(ended, 0, table) for table in (counts.related, counts.relations_lost))
+        return replace(counts, related=related, relations_lost=lost)
 
     def _records(self) -> Ints:
         indexed = self.partition.indexed

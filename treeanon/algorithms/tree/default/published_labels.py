@@ -122,7 +122,11 @@ class PublishedLabels:
         return True
 
     def _try(self, label: int, rest: int, price: int) -> bool:
-        return Step(self, label, rest, price=price).try_out()
+        tried = self.state.tried
+        place = tried.place(label, self.is_published, self.is_plain)
+        # What was counted does not depend on what has ended since; what is safe does.
+        told = None if self.deep else tried.counted(place)
+        return Step(self, label, rest, price=price, told=told).try_out()
 
     def could_let_out(self, label: int, price: int) -> bool:
         """Return whether `label` could be published at a price; it is not. For two labels at most."""
