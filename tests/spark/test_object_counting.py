@@ -196,8 +196,10 @@ def test_losses_of_parts_are_those_of_the_whole(seed: int, left_out: int) -> Non
         for first, part in ((0, forest[:11]), (11, forest[11:])):
             own = kept[(kept >= first) & (kept < first + len(part))] - first
             after = recipe.apply(part)[0].take(own)
-            for kind, found in enumerate(counting._numbers(part, after, own, label_parents(classes))):
-                counted.update({(kind, place): int(found[place]) for place in np.flatnonzero(found).tolist()})
+            numbers = counting.Numbers(classes)
+            numbers.add(part, after, own)
+            for kind, places, times in numbers.rows():
+                counted.update(dict(zip(((kind, place) for place in places.tolist()), times.tolist(), strict=True)))
         rows = np.array([(*name, times) for name, times in counted.items()]).T
         held = np.bincount(forest.label, minlength=len(classes))
         dataset.held = held

@@ -40,9 +40,13 @@ def sorted_counts(check: PartCheck, pieces: list[ta.Forest]) -> Iterator[Counts]
         yield columns[0][rows], columns[1][rows], columns[2][rows]
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (4, 3)])
+@pytest.mark.parametrize(
+    ("m", "n", "cells"),
+    [(1, 0, 1 << 22), (2, 0, 1 << 22), (2, 1, 1 << 22), (2, 2, 1 << 22), (1, 0, 0), (2, 1, 0), (3, 1, 0), (3, 2, 0),
+     (4, 3, 0)],
+)  # fmt: skip
 def test_parts_add_up_to_the_slow_twin_and_to_the_rounds(
-    tmp_path: Path, m: int, n: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, m: int, n: int, cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     forest = forest_of(tmp_path, seed=m + 2 * n)
     pieces = [forest[:9], forest[9:9], forest[9:]]
@@ -50,6 +54,7 @@ def test_parts_add_up_to_the_slow_twin_and_to_the_rounds(
     check = check_of(forest, guarantee)
     monkeypatch.setattr(parts, "_AT_ONCE", 4)
     monkeypatch.setattr(parts, "_MOST", 50)
+    monkeypatch.setattr(parts, "_MOST_CELLS", cells)
     slow = groups(list(forest.records()), m, n)
     sizes = [len(who) for who in slow.values()]
     totals = list(total_of(sorted_counts(check, pieces), 3))

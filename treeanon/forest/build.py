@@ -180,6 +180,14 @@ class ForestBuilder:
         """Return the value texts of a class in the batches so far."""
         return {text for part in self._parts() for text in part.texts[index] if text}
 
+    def distinct_numbers(self, index: int) -> NumberTexts | None:
+        """Return the value texts of a class in the batches so far if all are numbers that were read as such."""
+        parts = [part.texts[index] for part in self._parts() if len(part.texts[index])]
+        if not all(isinstance(part, NumberTexts) for part in parts):
+            return None
+        found = NumberTexts.together(parts)
+        return None if found is None else NumberTexts(found.numbers(), found.decimals)
+
     def occurrences(self, index: int) -> Counter[str]:
         """Return the count of each value text of a class in the batches so far."""
         times = Counter[str]()

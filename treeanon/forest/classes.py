@@ -57,7 +57,7 @@ class Classes:
     def class_of(self) -> Ints:
         """The class of every label; -1 for `*`."""
         sizes = np.diff(self.first)
-        return np.concatenate([[-1], np.repeat(np.arange(len(sizes)), sizes)]).astype(np.int32)
+        return np.repeat(np.arange(-1, len(sizes), dtype=np.int32), [1, *sizes])
 
     @cached_property
     def texts(self) -> Sequence[str]:

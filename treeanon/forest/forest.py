@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from treeanon.arrays import Ints, Longs, unique_values
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest.classes import STAR, Classes
 from treeanon.forest.report import ReadReport
+from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.forest import (
     drop_nodes,
@@ -48,6 +49,33 @@ def _frozen(values: Any, kind: type) -> np.ndarray:
     array: np.ndarray = np.ascontiguousarray(values, dtype=kind).view()
     array.flags.writeable = False
     return array
+
+
+def nearest_above(hierarchy: Hierarchy, chosen: Flags) -> Ints:
+    """Return for every node of a hierarchy the nearest that is chosen, itself or above it; -1 if none is.
+
+    >>> lung = Hierarchy.from_parents({"flu": "lung", "lung": "any", "acne": "any"})
+    >>> lung.texts, nearest_above(lung, np.array([False, True, False, False])).tolist()
+    (('any', 'lung', 'flu', 'acne'), [-1, 1, 1, -1])
+    """
+    nearest = np.full(len(hierarchy), -1, np.int32)
+    is_leaf = hierarchy.end == np.arange(1, len(hierarchy) + 1)
+    # Preorder: what lies below another comes after it.
+    for node in np.flatnonzero(chosen & ~is_leaf).tolist():
+        nearest[node : hierarchy.end[node]] = node
+    leaves = np.flatnonzero(chosen & is_leaf)
+    nearest[leaves] = leaves
+    return nearest
+
+
+def starts_of_labels(ordered: Ints, labels: int) -> Longs:
+    """Return for every label, and at the end, how many of some ascending labels are less.
+
+    >>> starts_of_labels(np.array([1, 1, 2]), 4).tolist()
+    [0, 0, 2, 3, 3]
+    """
+    ends = np.concatenate([[-1], ordered, [labels]])
+    return np.repeat(np.arange(len(ordered) + 1), np.diff(ends))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,11 +190,9 @@ class Forest(Shown):
     def _with(self, offsets: Longs, parent: Ints, label: Ints) -> Forest:
         return Forest(self.schema, self.classes, offsets, parent, label, self.report)
 
-    def _rank(self) -> Ints:
-        return np.arange(len(self.classes), dtype=np.int32)
-
     def _canonical(self, offsets: Longs, parent: Ints, label: Ints, rank: Ints | None = None) -> Forest:
-        rank = self._rank() if rank is None else rank
+        # An empty rank stands for the labels themselves.
+        rank = np.empty(0, np.int32) if rank is None else rank
         return self._with(*canonical_trees(offsets, parent, label, rank, self.classes.types))
 
     def relabel(self, mapping: Ints) -> Forest:
@@ -207,7 +233,7 @@ class Forest(Shown):
             return np.zeros(len(self.classes), np.int32)
         if isinstance(cut, str):
             raise UsageError('a cut is a mapping of classes to nodes, or "*"')
-        mapping = self._rank()
+        mapping = np.arange(len(self.classes), dtype=np.int32)
         for name, texts in cut.items():
             if isinstance(texts, str):
                 raise UsageError(f"the cut of class {name!r} must be a list of hierarchy nodes")
@@ -215,11 +241,7 @@ class Forest(Shown):
             first = self.classes.root(name)
             chosen = np.zeros(len(hierarchy), bool)
             chosen[[self.classes.label(name, text) - first for text in texts]] = True
-            # Preorder: the nearest chosen ancestor of a node is its own, or its parent's, which came before.
-            nearest = np.full(len(hierarchy), -1, np.int32)
-            for node in range(len(hierarchy)):
-                above = hierarchy.parent[node]
-                nearest[node] = node if chosen[node] else nearest[above] if above >= 0 else -1
+            nearest = nearest_above(hierarchy, chosen)
             leaves = hierarchy.end == np.arange(1, len(hierarchy) + 1)
             if np.any(nearest[leaves] < 0):
                 raise UsageError(f"the cut does not cover every leaf of class {name!r}")
@@ -244,7 +266,7 @@ class Forest(Shown):
             return self
         label = self.label if seen_as is None else read_only(seen_as[self.label])[0]
         order = np.argsort(lower, kind="stable").astype(np.int32)
-        starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
+        starts = starts_of_labels(lower[order], len(self.classes))
         parent = move_disassociated(self.offsets, self.parent, label, starts, order, upper, lower)
         return self._canonical(self.offsets, parent, self.label)
 
@@ -300,20 +322,34 @@ class Forest(Shown):
         return rest
 
     def _leave_out_of_objects(self, upper: Ints, lower: Ints, types: Ints) -> Forest:
-        order = np.argsort(lower, kind="stable")
-        starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
-        rules = tuple(np.ascontiguousarray(column, np.int32) for column in (order, upper, lower, types))
-        trees = self.offsets, self.parent, self.label
-        dropped = left_out_of_objects(*trees, self.classes.types, starts, *rules)
-        return self._canonical(*drop_nodes(*trees, dropped))
+        label, starts, order, there, upper, lower = self._rules_by_label(upper, lower)
+        rules = tuple(np.ascontiguousarray(column, np.int32) for column in (order, upper, lower, types[there]))
+        dropped = left_out_of_objects(self.offsets, self.parent, label, self.classes.types, starts, *rules)
+        return self._canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped))
 
     def _leave_out(self, upper: Ints, lower: Ints) -> Forest:
         """Return the forest without what rules leave out whose triggers are of one class."""
-        order = np.argsort(lower, kind="stable")
-        starts = np.searchsorted(lower[order], np.arange(len(self.classes) + 1)).astype(np.int64)
-        triggers = np.ascontiguousarray(upper[order])
-        dropped = left_out_nodes(self.offsets, self.parent, self.label, starts, triggers)
+        label, starts, order, _, upper, _ = self._rules_by_label(upper, lower)
+        dropped = left_out_nodes(self.offsets, self.parent, label, starts, np.ascontiguousarray(upper[order]))
         return self._canonical(*drop_nodes(self.offsets, self.parent, self.label, dropped))
+
+    def _rules_by_label(self, upper: Ints, lower: Ints) -> tuple[Ints, Longs, Longs, Flags, Ints, Ints]:
+        """Return the nodes' labels, and rules by their lower labels, in numbers of their own: few of many labels occur.
+
+        Of the rules, `order` has those of lower label x at starts[x]:starts[x + 1]. Then come which rules are of labels
+        that occur, and their labels. Types of objects keep their numbers.
+        """
+        held = np.zeros(len(self.classes), bool)
+        held[self.label] = True
+        there = held[upper] & held[lower]
+        held[: self.classes.types + 1] = True
+        used = np.flatnonzero(held)
+        # Only what occurs gets a number: the rest of this memory is never touched.
+        number = np.empty(len(self.classes), np.int32)
+        number[used] = np.arange(len(used), dtype=np.int32)
+        upper, lower = number[upper[there]], number[lower[there]]
+        order = np.argsort(lower, kind="stable")
+        return read_only(number[self.label])[0], starts_of_labels(lower[order], len(used)), order, there, upper, lower
 
     def records(self) -> Iterator[Tree]:
         """Return every record as plain nested lists [class, value, [children…]], children sorted by these texts."""

@@ -41,6 +41,12 @@ def label_parents(classes: Classes) -> Ints:
     return out
 
 
+def label_ends(classes: Classes) -> Ints:
+    """Return the end of the labels under every label; 0 for `*`, which is above them all."""
+    ends = [first + hierarchy.end for first, hierarchy in zip(classes.first, classes.hierarchies, strict=False)]
+    return np.concatenate([np.zeros(1, np.int32), *ends])
+
+
 def label_depths(classes: Classes) -> Ints:
     """Return the steps from every label up to its class root; -1 for `*`, one level above them all."""
     return np.concatenate([[-1], *(hierarchy.depth for hierarchy in classes.hierarchies)]).astype(np.int32)
@@ -59,7 +65,7 @@ def label_losses(classes: Classes) -> Floats:
     parts = [np.ones(1)]
     for hierarchy in classes.hierarchies:
         parts.append((hierarchy.leaf_count - 1) / max(int(hierarchy.leaf_count[0]) - 1, 1))
-    return np.concatenate(parts).astype(np.float64)
+    return np.concatenate(parts)
 
 
 def level_sizes(classes: Classes, scope: Scope = "class") -> Ints:
@@ -69,10 +75,10 @@ def level_sizes(classes: Classes, scope: Scope = "class") -> Ints:
     if scope == "hierarchy":
         depth = label_depths(classes) + 1
         return np.bincount(depth)[depth].astype(np.int32)
-    parts = [np.ones(1, np.int64)]
+    parts = [np.ones(1, np.int32)]
     for hierarchy in classes.hierarchies:
-        parts.append(np.bincount(hierarchy.depth)[hierarchy.depth])
-    return np.concatenate(parts).astype(np.int32)
+        parts.append(np.bincount(hierarchy.depth).astype(np.int32)[hierarchy.depth])
+    return np.concatenate(parts)
 
 
 def released_as(before: Forest, after: Forest, kept: Longs | None) -> Longs:

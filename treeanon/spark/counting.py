@@ -18,16 +18,17 @@ import pyarrow as pa
 from treeanon.algorithms.tree.default.traces import label_pairs, with_traces
 from treeanon.arrays import Longs, unique_values
 from treeanon.forest import Classes, Forest
+from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.forest import hash_records
-from treeanon.kernels.tree.losses import count_published
+from treeanon.kernels.tree.losses import count_published, path_losses
 from treeanon.kernels.tree.objects import count_objects_kept
 from treeanon.kernels.tree.spread import Table
 from treeanon.metrics import Counts, Losses
 from treeanon.metrics.measure import kept_of_counts, relation_counts
 from treeanon.metrics.objects import ObjectsKept, share_whole
-from treeanon.metrics.values import label_parents, loss_of_counts, released_as, rpd_of_records
+from treeanon.metrics.values import label_parents, level_sizes, loss_of_counts, released_as
 from treeanon.spark.reading import Dataset, Recipe
-from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches
+from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches, with_those_above
 from treeanon.spark.session import task_partition
 from treeanon.spark.signed import judged
 from treeanon.spark.spread import Outliers, Relation, Spread, SpreadCounter
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from treeanon.arrays import Longs
 
 
-_HASHES = "after boolean, hash long"
 _HALF = 1 << 32
 
 
@@ -69,22 +69,17 @@ def sums_of(forest: Forest) -> Longs:
     return np.array(found, np.int64)
 
 
-def count_distinct(dataset: Dataset, recipe: Recipe) -> tuple[int, int]:
-    """Return the numbers of different records before and after."""
-    from pyspark.sql import functions as f
-
-    found = map_batches(dataset.frame, partial(_hashes, broadcast=recipe.broadcast(dataset)), _HASHES)
-    kinds = found.distinct().groupBy("after").agg(f.count("*").alias("kinds")).collect()
-    counts = {bool(row["after"]): int(row["kinds"]) for row in kinds}
-    return counts.get(False, 0), counts.get(True, 0)
+def count_distinct(dataset: Dataset, recipe: Recipe) -> int:
+    """Return the number of different published records."""
+    found = map_batches(dataset.frame, partial(_hashes, broadcast=recipe.broadcast(dataset)), "hash long")
+    return found.distinct().count()
 
 
 def _hashes(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
-    for original, published, _ in broadcast.both(batches):
-        for after, forest in enumerate((original, published)):
-            # One of a batch's equal records is enough.
-            found = unique_values(hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT))
-            yield batch_of(_HASHES, np.full(len(found), bool(after)), found)
+    for forest in broadcast.after(batches):
+        # One of a batch's equal records is enough.
+        found = hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)
+        yield batch_of("hash long", unique_values(found))
 
 
 _SETS = "first long, second long, persons long"
@@ -245,10 +240,9 @@ def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordB
     spread, ended = shared.value
     counter, sums = SpreadCounter(spread), np.zeros(SUMS + 1, np.int64)
     _, classes = broadcast.shapes.value
-    tallied, above = _no_numbers(classes), label_parents(classes)
+    numbers = Numbers(classes)
     for before, forest, kept in broadcast.both(batches):
-        for kind, numbers in enumerate(_numbers(before, forest, kept, above)):
-            tallied[kind] += numbers
+        numbers.add(before, forest, kept)
         sums[:SUMS] += sums_of(forest)
         if ended is None:
             sums[SUMS] += len(label_pairs(forest, True))
@@ -258,9 +252,8 @@ def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordB
     # Nothing is known of all, which sets of lacking labels are taken from.
     yield batch_of(_SETS, [0], [0], sums[:1])
     yield batch_of(_SETS, PRINTS - np.arange(SUMS + 1), np.zeros(SUMS + 1, np.int64), sums)
-    for kind, numbers in enumerate(tallied):
-        places = np.flatnonzero(numbers)
-        yield batch_of(_SETS, np.full(len(places), TALLY - kind), places, numbers[places])
+    for kind, places, times in numbers.rows():
+        yield batch_of(_SETS, np.full(len(places), TALLY - kind), places, times)
 
 
 def _handed(table: Table) -> Iterator[pa.RecordBatch]:
@@ -313,11 +306,6 @@ class Tally:
         places, times = self._of[kind]
         out[places] = times
         return out
-
-
-def _no_numbers(classes: Classes) -> list[Longs]:
-    size, width = len(classes), relations_of(classes)
-    return [np.zeros(n, np.int64) for n in (size, size, size, width, width, size, 4, 1, 3 * (classes.types + 1))]
 
 
 def cost_of(numbers: Tally, dataset: Dataset, options: Mapping[str, Any]) -> float:
@@ -382,7 +370,7 @@ def right_below(mapping: np.ndarray, above: np.ndarray) -> np.ndarray:
     >>> right_below(np.array([0, 1, 1, 1, 4]), np.array([-1, 0, 1, 2, 1])).tolist()
     [-1, -1, 2, 2, -1]
     """
-    found = np.arange(len(mapping))
+    found = np.arange(len(mapping), dtype=np.int32)
     found[(mapping == found) | (mapping <= 0)] = -1
     going = np.flatnonzero(found >= 0)
     while len(going):
@@ -394,15 +382,49 @@ def right_below(mapping: np.ndarray, above: np.ndarray) -> np.ndarray:
     return found
 
 
-def _numbers(before: Forest, after: Forest, kept: Longs | None, above: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield the counts of some records, by kind; record i of `after` is kept[i] of `before` (None: i)."""
-    columns = (before.offsets, before.label, after.offsets, after.label)
-    released, types = released_as(before, after, kept), before.classes.types
-    yield from count_published(*columns, released, above)
-    yield relation_counts(before).ravel()
-    yield relation_counts(after).ravel()
-    yield np.bincount(after.label, minlength=len(before.classes))
-    yield np.array([len(before), before.nodes, after.nodes, len(after)], np.int64)
-    yield np.array([np.rint(rpd_of_records(after) * _FINE).astype(np.int64).sum()])
-    trees = before.offsets, before.parent, before.label, after.offsets, after.parent, after.label
-    yield count_objects_kept(*trees, released, above, types).ravel() if types else np.zeros(3, np.int64)
+class Numbers:
+    """Sums of the numbers that losses follow from, of some records after others.
+
+    Of very many labels some records hold few: they are counted in numbers of their own.
+    """
+
+    def __init__(self, classes: Classes) -> None:
+        size, width = len(classes), relations_of(classes)
+        sizes = (size, size, size, width, width, size, 4, 1, 3 * (classes.types + 1))
+        # What is never counted takes no memory.
+        self.sums = [np.zeros(n, np.int64) for n in sizes]
+        self.above, self.level = label_parents(classes), level_sizes(classes)
+        self._number = np.empty(size, np.int32)
+
+    def add(self, before: Forest, after: Forest, kept: Longs | None) -> None:
+        """Add the numbers of some records; record i of `after` is kept[i] of `before` (None: i)."""
+        released, types, sums = released_as(before, after, kept), before.classes.types, self.sums
+        for kind, labels, times in self._by_label(before, after, released):
+            sums[kind][labels] += times
+        sums[HAD] += relation_counts(before).ravel()
+        sums[HAS] += relation_counts(after).ravel()
+        sums[SIZES] += len(before), before.nodes, after.nodes, len(after)
+        paths = path_losses(after.offsets, after.parent, after.label, self.level)
+        sums[DISTANCE] += np.rint(paths * _FINE).astype(np.int64).sum()
+        trees = before.offsets, before.parent, before.label, after.offsets, after.parent, after.label
+        if types:
+            sums[OBJECTS] += count_objects_kept(*trees, released, self.above, types).ravel()
+
+    def _by_label(self, before: Forest, after: Forest, released: Longs) -> Iterator[tuple[int, Longs, Longs]]:
+        """Yield the kinds of numbers that labels have, with labels that occur and their numbers."""
+        labels = with_those_above(np.concatenate([[0], before.label, after.label]).astype(np.int32), self.above)
+        self._number[labels] = np.arange(len(labels), dtype=np.int32)
+        old, new = read_only(self._number[before.label], self._number[after.label])
+        above = self.above[labels]
+        up = np.where(above < 0, -1, self._number[above]).astype(np.int32)
+        found = count_published(before.offsets, old, after.offsets, new, released, up)
+        shown = np.bincount(new, minlength=len(labels))
+        for kind, times in zip((GENERAL, SAME, LOST, SHOWN), (*found, shown), strict=True):
+            there = np.flatnonzero(times)
+            yield kind, labels[there], times[there]
+
+    def rows(self) -> Iterator[tuple[int, Longs, Longs]]:
+        """Yield the sums that are not 0, by kind: their places and the sums."""
+        for kind, numbers in enumerate(self.sums):
+            places = np.flatnonzero(numbers)
+            yield kind, places, numbers[places]

@@ -20,7 +20,7 @@ from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
 from treeanon.spark.persons import with_persons_together, written_schema
 from treeanon.spark.reading import Dataset, read_dataset
-from treeanon.spark.records import persisted
+from treeanon.spark.records import persisted, unpersist
 from treeanon.spark.relational_read.reading import lines_of_frames
 from treeanon.spark.relational_write.publishing import TablesTarget, tables_target, write_tables
 from treeanon.spark.session import ARROW, Notifier, interruptible, job_tag, refuse_connected, session, spark_failures
@@ -209,8 +209,11 @@ def prepared(spark: SparkSession) -> Iterator[SparkSession]:
 @contextmanager
 def kept(dataset: Dataset) -> Iterator[Dataset]:
     """Provide the dataset with its rows persisted on the workers' disks; rows of a lost worker are read again."""
-    with persisted(dataset.frame) as frame:
-        yield replace(dataset, frame=frame)
+    try:
+        with persisted(dataset.frame) as frame:
+            yield replace(dataset, frame=frame)
+    finally:
+        unpersist(dataset.kept)
 
 
 ENGINE = SparkEngine()

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.kernels.tree.spread import count_object_pairs, count_pairs
-from treeanon.metrics.values import class_weights, label_losses, label_parents
+from treeanon.metrics.values import class_weights, label_ends, label_losses, label_parents
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import Batches, batch_of, map_batches
@@ -72,17 +72,15 @@ def _slots(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: Longs, 
     known = [i for i in roles_of(dataset, guarantee).known if classes.names[i] not in recipe.withheld]
     mine = np.isin(classes.class_of, known)
     shown = unique_values(recipe.mapping[mine])
-    above, loss = label_parents(classes), label_losses(classes)
-    weight = np.concatenate([[1.0], class_weights(classes, weights)[classes.class_of[1:]]])
-    end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])
+    above, end = label_parents(classes), label_ends(classes)
     is_shown = np.zeros(len(classes), bool)
     is_shown[shown] = True
-    candidates = np.flatnonzero(mine & ~is_shown & (above > 0))
-    candidates = candidates[is_shown[above[candidates]]]
     # The support of a label is at most the number of nodes under it.
-    times = held[candidates]
-    gain = times * (loss[above[candidates]] - loss[candidates]) * weight[candidates]
-    worth = (times >= guarantee.k) & (gain > 0)
+    candidates = np.flatnonzero(mine & ~is_shown & (above > 0) & (held >= guarantee.k))
+    candidates = candidates[is_shown[above[candidates]]]
+    loss, weight = label_losses(classes), class_weights(classes, weights)[classes.class_of[candidates]]
+    gain = held[candidates] * (loss[above[candidates]] - loss[candidates]) * weight
+    worth = gain > 0
     order = np.lexsort((candidates[worth], -gain[worth]))[:MAX_FINER]
     finer = candidates[worth][order]
     # One table has what two labels share, and one for each kind of relations which records relate them.

@@ -1,7 +1,7 @@
 """Reads texts of records on the workers, with the same readers and checks as the local engine, into columnar form.
 
-Two passes: the first finds errors, dropped paths and the values of every class, from which the driver builds the
-hierarchies; the second encodes the trees in labels that all partitions share.
+Texts are parsed once: that finds errors, dropped paths and the values of every class, from which the driver builds the
+hierarchies. What was parsed is kept on the workers, and then encoded in labels that all partitions share.
 
 A recipe is a solution in the labels that all workers share, small enough to be broadcast.
 """
@@ -13,7 +13,7 @@ import pickle
 import re
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -45,6 +45,7 @@ from treeanon.spark.records import (
     map_batches,
     to_block,
     to_forest,
+    unpersist,
 )
 from treeanon.spark.session import spark_failures
 from treeanon.spark.xml_files import few_at_once, read_pieces
@@ -60,6 +61,11 @@ from treeanon.spark.spread import Outliers
 
 FOUND = "held int, text string, times long"
 """How often a class (by number) has a value; class -1 holds the report of a partition."""
+_READ = f"{FOUND}, block binary"
+"""The same, and blocks: of a class different numbers that it has, of class -2 container tables of some records."""
+_TABLES = -2
+_NUMBERS = 100_000
+"""Numbers in a block."""
 _PERSONS = 10_000
 """Persons in a block, where rows of persons were put together."""
 
@@ -74,7 +80,7 @@ _MERGED = (
 class Dataset:
     """Records on the workers: rows of BLOCKS with the labels of `classes`; `schema` holds the hierarchies as built.
 
-    `shared` is the broadcast schema, `report` what reading left out.
+    `shared` is the broadcast schema, `report` what reading left out; `kept` are frames that are kept for the rows.
     """
 
     frame: DataFrame
@@ -83,6 +89,7 @@ class Dataset:
     records: int
     report: ReadReport
     shared: Any
+    kept: Sequence[DataFrame] = ()
 
     @cached_property
     def shapes(self) -> Any:
@@ -121,21 +128,40 @@ class PartitionReport:
 
 def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_values: bool = False) -> Dataset:
     """Read texts by a schema into a dataset; DataError names the first invalid record unless these are skipped."""
-    table, builder, records = gather(lines, schema, partial(_scan, form=lines.form, schema=schema, options=options))
-    schema = _with_hierarchies(schema, table, builder, show_values)
-    shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
-    return Dataset(encode(lines, shared, options), schema, classes_of(schema), records, builder.report, shared)
+    from pyspark import StorageLevel
+
+    scan = partial(_scan, form=lines.form, schema=schema, options=options)
+    read = map_batches(lines.frame, scan, _READ).persist(StorageLevel.DISK_ONLY)
+    try:
+        table, builder, records = gather(lines, schema, read)
+        schema = _with_hierarchies(schema, table, builder, show_values)
+        shared = lines.frame.sparkSession.sparkContext.broadcast(schema)
+        if are_rows(schema, lines.form):
+            frame = encode(lines, shared, options)
+        else:
+            tables = read.where(f"held = {_TABLES}").select("block")
+            frame = map_batches(tables, partial(_encode_tables, schema=shared), BLOCKS)
+        return Dataset(frame, schema, classes_of(schema), records, builder.report, shared, (read,))
+    except BaseException:
+        unpersist([read])
+        raise
 
 
-def gather(
-    lines: Lines, schema: Schema, scan: Callable[[Batches], Iterator[pa.RecordBatch]]
-) -> tuple[pa.Table, ForestBuilder, int]:
-    """Scan all partitions; return the values of the classes, a builder with the report, and the number of records."""
+def gather(lines: Lines, schema: Schema, found: DataFrame) -> tuple[pa.Table, ForestBuilder, int]:
+    """Return what was found in all partitions: values and numbers of classes; a builder with the report; the number of
+    records.
+    """
     from pyspark.sql import functions as f
 
     with spark_failures(lines.name):
-        found = map_batches(lines.frame, scan, FOUND)
-        table = found.groupBy("held", "text").agg(f.sum("times").alias("times")).toArrow()
+        texts, others = found, None
+        if "block" in found.columns:
+            texts = found.where("block is null")
+            others = found.where("held >= 0 and block is not null")
+        counted = texts.groupBy("held", "text").agg(f.sum("times").alias("times"))
+        if others is not None:
+            counted = counted.withColumn("block", f.lit(None).cast("binary")).unionByName(others)
+        table = counted.toArrow()
         parts = partition_reports(table)
         refuse_broken(parts, lines)
     if any(part.moved for part in parts):
@@ -208,22 +234,33 @@ def _with_hierarchies(schema: Schema, table: pa.Table, builder: ForestBuilder, s
                 builder.handle_unknown(published.spec, counts, show_values=show_values)
             made[published.name] = known
         else:
-            numbers = NumberTexts.read(held["text"]) if isinstance(known, Intervals) else None
-            made[published.name] = hierarchy_for(published.spec, [numbers or sorted(held["text"].to_pylist())])
+            made[published.name] = hierarchy_for(published.spec, _values(held, known))
     classes = (replace(c, hierarchy=made[c.name]) if c.name in made else c for c in schema.classes)
     return replace(schema, classes=tuple(classes))
 
 
+def _values(held: pa.Table, known: Any) -> list[Sequence[str]]:
+    """Return the values that were found of a class, of which numbers have come in blocks."""
+    texts = held.filter(pa.compute.is_valid(held["text"]))["text"]
+    numbers = NumberTexts.read(texts) if isinstance(known, Intervals) else None
+    blocks = held["block"].drop_null()
+    return [numbers or sorted(texts.to_pylist()), *(pickle.loads(block.as_buffer()) for block in blocks)]
+
+
 def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-    """Yield how often each class has each value that its hierarchy needs, and the report of the partition."""
+    """Yield what was parsed, how often each class has each value that its hierarchy needs, and the partition's report.
+
+    Of rows of persons, which are parsed again when all of a person are together, no tables are kept.
+    """
     part = PartitionReport(ReadReport())
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
+    numbers: dict[int, list[NumberTexts]] = {}
     if are_rows(schema, form):
         persons = _rows_of(batches, form, schema, options)
         if persons.records:
             part.records = persons.gather()
-            _note(persons, part, held)
-        yield from report_rows(part, held)
+            _note(persons, part, held, numbers)
+        yield from _with_blocks(part, held, numbers)
         return
     before: Counter[tuple[int, int]] = Counter()
     for batch in batches:
@@ -238,14 +275,18 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
                 break
             before[file, start] += len(texts)
             part.records += builder.records
-            _note(builder, part, held)
+            _note(builder, part, held, numbers)
+            if builder.records:
+                yield batch_of(_READ, [_TABLES], [None], [0], [pickle.dumps(builder.batches)])
         if part.wrong:
             break
-    yield from report_rows(part, held)
+    yield from _with_blocks(part, held, numbers)
 
 
-def _note(builder: ForestBuilder, part: PartitionReport, held: list[Counter[str]]) -> None:
-    """Add what was read to the report of the partition, and to the values that hierarchies need."""
+def _note(
+    builder: ForestBuilder, part: PartitionReport, held: list[Counter[str]], numbers: dict[int, list[NumberTexts]]
+) -> None:
+    """Add what was read to the report of the partition, and to the values and numbers that hierarchies need."""
     schema = builder.schema
     part.report.add(builder.report)
     is_open = schema.layout.types > 0 and schema.input.objects_open
@@ -255,6 +296,8 @@ def _note(builder: ForestBuilder, part: PartitionReport, held: list[Counter[str]
         if isinstance(known, Hierarchy):
             found = builder.occurrences(index).items()
             held[index].update({text: times for text, times in found if known.find(text) is None})
+        elif isinstance(known, Intervals) and (own := builder.distinct_numbers(index)) is not None:
+            numbers.setdefault(index, []).append(own)
         else:
             held[index].update(dict.fromkeys(builder.distinct_texts(index), 0))
 
@@ -281,6 +324,31 @@ def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator
             some = slice(i, i + 20_000)
             yield batch_of(FOUND, np.full(len(texts[some]), index), texts[some], times[some])
     yield batch_of(FOUND, [-1], [b64encode(pickle.dumps(part)).decode()], [1])
+
+
+def _with_blocks(
+    part: PartitionReport, held: list[Counter[str]], numbers: dict[int, list[NumberTexts]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows of _READ: numbers of classes, how often each class has each value, and the report of the partition."""
+    for index, parts in numbers.items():
+        together = NumberTexts.together(parts)
+        if together is None:
+            held[index].update(dict.fromkeys((text for own in parts for text in own.texts()), 0))
+            continue
+        for i in range(0, len(together), _NUMBERS):
+            block = NumberTexts(together.steps[i : i + _NUMBERS], together.decimals)
+            yield batch_of(_READ, [index], [None], [0], [pickle.dumps(block)])
+    for batch in report_rows(part, held):
+        yield batch_of(_READ, *batch.columns, pa.nulls(batch.num_rows, pa.binary()))
+
+
+def _encode_tables(batches: Batches, schema: Any) -> Iterator[pa.RecordBatch]:
+    """Yield the records of container tables as rows of BLOCKS."""
+    for batch in batches:
+        for block in batch.column(0):
+            builder = ForestBuilder(schema.value)
+            builder.batches = pickle.loads(block.as_buffer())
+            yield to_block(_finished(builder))
 
 
 def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -313,7 +381,9 @@ def _held(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
     _, classes = shapes.value
     held = np.zeros(len(classes), np.int32)
     for forest in forests_of(batches, *shapes.value):
-        held += np.bincount(forest.label, minlength=len(held)).astype(np.int32)
+        # Of very many labels some records hold few.
+        there, times = np.unique(forest.label, return_counts=True)
+        held[there] += times.astype(np.int32)
     labels = np.flatnonzero(held).astype(np.int32)
     yield batch_of("label binary, times binary", [labels.tobytes()], [held[labels].tobytes()])
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from treeanon.arrays import Longs, unique_values
+from treeanon.arrays import Ints, Longs, narrowed, unique_values
 from treeanon.forest import Classes, Forest
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.model import Codes, frozen
@@ -49,13 +50,22 @@ class BareHierarchy(Hierarchy):
     (3, [2, 1, 1], ())
     """
 
-    def __init__(self, parent: Codes) -> None:
+    def __init__(self, parent: Codes, depth: NDArray[Any] | None = None) -> None:
         object.__setattr__(self, "texts", ())
         object.__setattr__(self, "_index", {})
-        self._measure(parent)
+        object.__setattr__(self, "parent", parent)
+        if depth is not None:
+            object.__setattr__(self, "depth", depth)
+
+    def __getattr__(self, name: str) -> Any:
+        # Most work on very many nodes needs what lies above each and nothing else.
+        if name not in ("end", "depth", "leaf_start", "leaf_count"):
+            raise AttributeError(name)
+        self._measure(self.parent)
+        return vars(self)[name]
 
     def __reduce__(self) -> Any:
-        return BareHierarchy, (self.parent,)
+        return BareHierarchy, (self.parent, vars(self).get("depth"))
 
 
 class SampledHierarchy(Hierarchy):
@@ -77,19 +87,28 @@ class SampledHierarchy(Hierarchy):
         return found
 
 
+def with_those_above(labels: Ints, above: Ints) -> Longs:
+    """Return the different labels among some, and those above them, ascending.
+
+    >>> with_those_above(np.array([3, 3]), np.array([-1, 0, 1, 1])).tolist()
+    [0, 1, 3]
+    """
+    held = np.zeros(len(above), bool)
+    while len(labels):
+        held[labels] = True
+        labels = unique_values(above[labels])
+        labels = labels[(labels >= 0) & ~held[labels]]
+    return np.flatnonzero(held)
+
+
 def of_own_values(forest: Forest) -> Forest:
     """Return a sample with hierarchies of its own values alone: a search has tables of all labels.
 
     How general a label is still follows from all leaves.
     """
     classes = forest.classes
-    above = label_parents(classes)
     held = np.zeros(len(classes), bool)
-    labels = unique_values(forest.label)
-    while len(labels):
-        held[labels] = True
-        labels = unique_values(above[labels])
-        labels = labels[(labels >= 0) & ~held[labels]]
+    held[with_those_above(forest.label, label_parents(classes))] = True
     held[[0, *classes.first[:-1].tolist()]] = True
     made = []
     for first, whole in zip(classes.first.tolist(), classes.hierarchies, strict=False):
@@ -105,9 +124,8 @@ def of_own_values(forest: Forest) -> Forest:
 
 def bare_classes(classes: Classes) -> Classes:
     """Return the classes, with hierarchies that have no texts."""
-    return Classes(
-        classes.names, classes.parents, tuple(BareHierarchy(one.parent) for one in classes.hierarchies), classes.types
-    )
+    bare = (BareHierarchy(one.parent, narrowed(one.depth)) for one in classes.hierarchies)
+    return Classes(classes.names, classes.parents, tuple(bare), classes.types)
 
 
 def to_block(forest: Forest) -> pa.RecordBatch:

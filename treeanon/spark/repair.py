@@ -18,7 +18,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -27,10 +27,11 @@ import pyarrow as pa
 
 from treeanon.algorithms.tree.default.object_rules import leaving_kinds
 from treeanon.algorithms.tree.solution import Solution
-from treeanon.arrays import Flags, Ints
+from treeanon.arrays import Flags, Floats, Ints
 from treeanon.forest import Classes, Forest
+from treeanon.forest.forest import nearest_above
 from treeanon.metrics import label_losses
-from treeanon.metrics.values import class_weights, label_parents
+from treeanon.metrics.values import class_weights, label_ends, label_parents
 from treeanon.spark.counting import RareSet
 from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import ROWS, Batches, fingerprints, forests_of, joined, map_batches, to_batch, to_forest
@@ -71,9 +72,8 @@ class Repair:
         self.bound = bound
         self.solution, self.classes, self.worth, self.sibling = solution, classes, worth, sibling
         self.above: Ints = label_parents(classes)
-        self.loss = label_losses(classes)
-        self.weight = np.concatenate([[1.0], class_weights(classes, worth.weights)[classes.class_of[1:]]])
-        self.end = np.concatenate([[0], *(f + h.end for f, h in zip(classes.first, classes.hierarchies, strict=False))])
+        # By class; the last is that of `*`.
+        self.weight = np.append(class_weights(classes, worth.weights), 1.0)
         self.published: Flags = np.zeros(len(classes), bool)
         for name, texts in (solution.cut or {}).items():
             self.published[[classes.label(name, text) for text in texts]] = True
@@ -84,6 +84,16 @@ class Repair:
         self.ended: list[tuple[int, ...]] = [self._rule(rule) for rule in ended]
         self.withheld = list(solution.withheld)
 
+    @cached_property
+    def loss(self) -> Floats:
+        """How general every label is."""
+        return label_losses(self.classes)
+
+    @cached_property
+    def end(self) -> Ints:
+        """The end of the labels under every label."""
+        return label_ends(self.classes)
+
     def cover(self) -> None:
         """Publish the highest free nodes above the leaves that the solution of a sample does not cover."""
         for name in self.solution.cut or {}:
@@ -92,18 +102,15 @@ class Repair:
             index = self.classes.index(name)
             first, hierarchy = int(self.classes.first[index]), self.classes.hierarchies[index]
             mine = self.published[first : first + len(hierarchy)]
-            covered, below = mine.copy(), mine.copy()
-            for node in range(1, len(hierarchy)):
-                covered[node] |= covered[hierarchy.parent[node]]
-            for node in range(len(hierarchy) - 1, 0, -1):
-                below[hierarchy.parent[node]] |= below[node]
+            covered = nearest_above(hierarchy, mine) >= 0
             if self.sibling:
                 if not covered[hierarchy.leaf_nodes].all():
                     mine[0] = True
                 continue
-            for node in range(len(hierarchy)):
-                up = hierarchy.parent[node]
-                mine[node] |= not covered[node] and not below[node] and (up < 0 or below[up])
+            before = np.concatenate([[0], np.cumsum(mine)])
+            below = before[hierarchy.end] > before[:-1]
+            up = hierarchy.parent
+            mine |= ~covered & ~below & ((up < 0) | below[up])
 
     def publish(self, labels: Iterable[int]) -> None:
         """Publish labels besides the present ones; what is left out for those stays so for the new ones."""
@@ -263,10 +270,13 @@ class Repair:
         others = [other for other in self._below(label) if other != but and self.held.get(other)]
         return min(others, key=lambda other: (self._merging(other, label), other), default=-1)
 
+    def _weight(self, label: int) -> float:
+        return float(self.weight[self.classes.class_of[label]])
+
     def _merging(self, label: int, target: int) -> float:
         """Return the value loss of publishing a label as another."""
         more = max(float(self.loss[target] - self.loss[label]), 0.0)
-        return self.held.get(label, 0) * more * float(self.weight[label]) / max(self.worth.labels, 1)
+        return self.held.get(label, 0) * more * self._weight(label) / max(self.worth.labels, 1)
 
     def _cost(self, action: Action, sets: Sequence[RareSet]) -> float:
         kind, label, other = action[:3]
@@ -276,7 +286,7 @@ class Repair:
             lost = (
                 0.0
                 if self.moves and not self.whole
-                else float(1 - self.loss[other]) * float(self.weight[other]) / max(self.worth.labels, 1)
+                else float(1 - self.loss[other]) * self._weight(other) / max(self.worth.labels, 1)
             )
             cost = persons * (1 / max(self.worth.relations, 1) + lost)
         elif kind == "out":

@@ -80,8 +80,9 @@ More make the first solution little better, as all records are counted afterward
 _KINDS = "hash long, times long"
 
 
-def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
-    """Return about `most` records in the order of their fingerprints, with equal records in proportion.
+def sample(dataset: Dataset, most: int, seed: int | None) -> tuple[Forest, int]:
+    """Return about `most` records in the order of their fingerprints, with equal records in proportion; and how many
+    different records there are.
 
     The sample depends only on the trees, the seed and the number of records. All records are returned if there are no
     more than `most`.
@@ -89,27 +90,39 @@ def sample(dataset: Dataset, most: int, seed: int | None) -> Forest:
     from pyspark.sql import functions as f
 
     if dataset.records <= most:
-        return _whole(dataset)
-    share = most / dataset.records
+        found = _whole(dataset)
+        return found, len(unique_values(fingerprints(found)))
     # A pseudo-random number from 0 to 1 for each different tree rounds its share of the sample at random.
     draw = (f.xxhash64(f.col("hash"), f.lit(seed or 0)).bitwiseAND((1 << 53) - 1)).cast("double") / float(1 << 53)
     counted = map_batches(dataset.frame, partial(_kinds, shapes=dataset.shapes), _KINDS)
-    kinds = counted.groupBy("hash").agg(f.sum("times").alias("times"))
-    taken = kinds.select("hash", f.floor(f.col("times") * share + draw).cast("long").alias("times")).where("times > 0")
-    table = taken.toArrow().sort_by("hash")
+    kinds = counted.groupBy("hash").agg(f.sum("times").alias("times")).select("hash", "times", draw.alias("draw"))
+    table = map_batches(kinds, partial(_drawn, share=most / dataset.records), _KINDS).toArrow().sort_by("hash")
     hashes, times = (table.column(name).to_numpy() for name in ("hash", "times"))
+    different = -int(times[times <= 0].sum())
+    hashes, times = hashes[times > 0], times[times > 0]
     wanted = dataset.frame.sparkSession.sparkContext.broadcast(hashes)
     chosen = map_batches(dataset.frame, partial(_of_kinds, shapes=dataset.shapes, wanted=wanted), BLOCKS).toArrow()
     found = joined([_empty(dataset), *forests_of(chosen.to_batches(), dataset.schema, dataset.classes)])
     # Several partitions may have sent records of a kind.
     first = np.unique(fingerprints(found), return_index=True)[1]
-    return found.take(np.repeat(first, times))
+    return found.take(np.repeat(first, times)), different
 
 
 def _kinds(batches: Batches, shapes: Any) -> Iterator[pa.RecordBatch]:
     """Yield the fingerprints of the records of a partition, and how many have each."""
     for forest in forests_of(batches, *shapes.value):
         yield batch_of(_KINDS, *np.unique(fingerprints(forest), return_counts=True))
+
+
+def _drawn(batches: Batches, share: float) -> Iterator[pa.RecordBatch]:
+    """Yield the fingerprints that come into the sample, and how often; last the number of all, as less than 0."""
+    different = 0
+    for batch in batches:
+        hashes, times, draw = (column.to_numpy() for column in batch.columns)
+        taken = np.floor(times * share + draw).astype(np.int64)
+        different += len(hashes)
+        yield batch_of(_KINDS, hashes[taken > 0], taken[taken > 0])
+    yield batch_of(_KINDS, [0], [-different])
 
 
 def _of_kinds(batches: Batches, shapes: Any, wanted: Any) -> Iterator[pa.RecordBatch]:
@@ -173,7 +186,7 @@ def solve(
     if dataset.records < guarantee.k:
         raise GuaranteeError(f"{dataset.records:,} records are fewer than k = {guarantee.k:,}")
     most = SAMPLE if most is None else most
-    some = sample(dataset, most, request.seed)
+    some, different = sample(dataset, most, request.seed)
     notify(f"searching in {len(some):,} of {dataset.records:,} records")
     k = guarantee.k
     if len(some) < dataset.records:
@@ -196,7 +209,8 @@ def solve(
                 best, told = safe, found.report
         assert best is not None
         safe = best
-        losses = losses_of(safe.numbers, dataset, count_distinct(dataset, safe.recipe), request.options.get("weights"))
+        trees = different, count_distinct(dataset, safe.recipe)
+        losses = losses_of(safe.numbers, dataset, trees, request.options.get("weights"))
     solution = replace(safe.solution, suppressed=dataset.records - safe.prints.records)
     report = {
         "engine": "spark", "sample": len(some), "rounds": sum(one.rounds for one in tries),

@@ -101,6 +101,8 @@ def _traces(forest: Forest, parents: Longs) -> tuple[Longs, Longs]:
     """Return all pairs of siblings of which the first is of a class above the second's."""
     label, class_of = forest.label, forest.classes.class_of
     stray = _strays(forest, parents)
+    if not len(stray):
+        return stray, stray
     order = np.argsort(parents, kind="stable")
     first = np.searchsorted(parents[order], parents[stray], "left")
     count = np.searchsorted(parents[order], parents[stray], "right") - first

@@ -26,7 +26,7 @@ from treeanon.io.columns.rows import read_rows
 from treeanon.io.interface import ReadOptions
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
-from treeanon.spark.reading import PartitionReport, gather, report_rows
+from treeanon.spark.reading import FOUND, PartitionReport, gather, report_rows
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.table.inputs import Input, Pieces
 from treeanon.table import Column, Table
@@ -88,7 +88,8 @@ def kinds_of(names: list[str]) -> str:
 def read_coded_rows(given: Input, options: ReadOptions, seed: int | None, *, show_values: bool = False) -> Rows:
     """Read the rows of an input into codes; DataError names the first invalid row."""
     scan = partial(_scan, pieces=given.pieces, schema=given.schema, options=options)
-    table, builder, rows = gather(given.lines, given.schema, scan)
+    found = map_batches(given.lines.frame, scan, FOUND)
+    table, builder, rows = gather(given.lines, given.schema, found)
     builder.report.delimiter = given.delimiter
     schema, columns = _columns(given.schema, table, builder, show_values)
     secret = secret_of(seed)
