@@ -26,7 +26,7 @@ from treeanon.spark.counting import RareSet
 from treeanon.spark.reading import Recipe
 from treeanon.spark.records import of_own_values
 from treeanon.spark.repair import CostModel, Repair
-from treeanon.spark.spread import Spread, SpreadCounter
+from treeanon.spark.spread import Spread, SpreadCounter, counter_of
 from treeanon.verifier.parts import PartCheck
 
 Sets = Counter[tuple[frozenset, frozenset]]
@@ -74,12 +74,12 @@ def test_sets_of_parts_add_up_to_the_brute_force(seed: int, persons: int, m: int
         # With one label there is nothing to relate.
         wanted.update(set(known(record, m, n)))
     spread, pieces = spread_of(forest, m, n), [forest[:3], forest[3:3], forest[3:]]
-    rounds: list[tuple[int, int, int]] = []
-    for piece in pieces:
-        counter = SpreadCounter(spread)
-        counter.add(piece)
-        rounds += counter.taken().tolist()
-    assert named(forest, spread, rounds) == wanted
+    for kind in (SpreadCounter, counter_of):
+        rounds: list[tuple[int, int, int]] = []
+        for piece in pieces:
+            counter = kind(spread)
+            rounds += np.concatenate([*counter.add_all(piece), counter.taken()]).tolist()
+        assert named(forest, spread, rounds) == wanted
     classes = forest.classes
     is_known = classes.class_of >= classes.types
     shape = {"types": classes.types, "kinds": classes.kinds}

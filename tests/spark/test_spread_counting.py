@@ -17,7 +17,7 @@ from treeanon.kernels.tree.spread import count_pairs, fits, set_of_words
 from treeanon.privacy import Guarantee
 from treeanon.spark.counting import RareSet
 from treeanon.spark.repair import CostModel, Repair, _least
-from treeanon.spark.spread import Spread, SpreadCounter
+from treeanon.spark.spread import Spread, SpreadCounter, counter_of
 
 
 def forest_of(tmp_path: Path, seed: int, count: int = 25) -> ta.Forest:
@@ -29,15 +29,16 @@ def spread_of(forest: ta.Forest, m: int, n: int) -> Spread:
     return Spread.of(np.unique(forest.label).astype(np.int32), len(forest.classes), Guarantee(2, m, n))
 
 
-@pytest.mark.parametrize(("m", "n"), [(1, 0), (2, 0), (2, 1), (3, 1), (3, 2), (4, 3)])
-def test_sets_of_parts_add_up_to_those_of_the_slow_twin(tmp_path: Path, m: int, n: int) -> None:
+@pytest.mark.parametrize("by_sets", [False, True])
+@pytest.mark.parametrize(("m", "n"), [(1, 0), (2, 0), (2, 1), (2, 2), (3, 1), (3, 2), (4, 3)])
+def test_sets_of_parts_add_up_to_those_of_the_slow_twin(tmp_path: Path, m: int, n: int, by_sets: bool) -> None:
     forest = forest_of(tmp_path, seed=m + n)
     spread = spread_of(forest, m, n)
     found: Counter[tuple[frozenset, frozenset]] = Counter()
     for start, stop in ((0, 7), (7, 7), (7, 20), (20, len(forest))):
-        counter = SpreadCounter(spread)
-        counter.add(forest[start:stop])
-        for first, second, persons in counter.taken().tolist():
+        counter = SpreadCounter(spread) if by_sets else counter_of(spread)
+        tables = [*counter.add_all(forest[start:stop]), counter.taken()]
+        for first, second, persons in np.concatenate(tables).tolist():
             labels, relations = spread.decode(first, second)
             name = forest.classes.decode
             # Which of a relation's labels is the upper one follows from their classes.

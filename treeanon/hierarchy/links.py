@@ -272,6 +272,13 @@ class Nodes:
         parents[1:] = place[np.concatenate(self._parents)[order]]
         return order + 1, parents
 
+    def placed(self, order: Ids) -> NDArray[np.int32]:
+        """Return the ids in preorder in short numbers, and forget what they were placed by: texts alone can be asked
+        for afterwards.
+        """
+        self._keys, self._parents = [], []
+        return order.astype(np.int32)
+
     def inner_texts(self) -> list[str]:
         """Return the texts of the root and of all layers but the last, by their ids.
 
@@ -282,7 +289,7 @@ class Nodes:
         """
         return [ROOT, *chain.from_iterable(self._texts[:-1])]
 
-    def texts(self, order: Ids) -> tuple[str, ...]:
+    def texts(self, order: Ids | NDArray[np.int32]) -> tuple[str, ...]:
         """Return the root's text and those of these ids.
 
         >>> nodes = Nodes()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.links import Ids, Keys, Nodes, Tree
+from treeanon.hierarchy.links import Keys, Nodes, Tree
 from treeanon.hierarchy.model import Codes, Hierarchy
 from treeanon.hierarchy.number_texts import SAFE, NumberTexts, steps_of_text, steps_of_texts
 from treeanon.hierarchy.numbers import decimal_text
@@ -194,7 +194,7 @@ class NumberHierarchy(Hierarchy):
     """The hierarchy of nested intervals and of numbers in them; numbers are known without their texts."""
 
     nodes: Nodes
-    order: Ids
+    order: Codes
     grid: Grid
     cells: Sequence[Keys]
     leaf_texts: NumberTexts
@@ -203,7 +203,9 @@ class NumberHierarchy(Hierarchy):
 
     def __init__(self, grid: Grid, cells: Sequence[Keys], leaves: NumberTexts, numbers: Keys) -> None:
         nodes = interval_nodes(grid, cells, _Kept(leaves, len(numbers)), numbers)
-        order, parents = nodes.shape()
+        found, parents = nodes.shape()
+        # Of very many nodes what they were placed by takes as much memory as all that is needed of them.
+        order = nodes.placed(found)
         self._measure(parents)
         code = np.zeros(len(parents), np.int32)
         code[order] = np.arange(1, len(parents))

@@ -31,7 +31,7 @@ from treeanon.spark.reading import Dataset, Recipe
 from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches, with_those_above
 from treeanon.spark.session import task_partition
 from treeanon.spark.signed import judged
-from treeanon.spark.spread import Outliers, Relation, Spread, SpreadCounter
+from treeanon.spark.spread import Outliers, Relation, Spread, counter_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -238,7 +238,7 @@ def _count(batches: Batches, broadcast: Any, shared: Any) -> Iterator[pa.RecordB
     and the numbers that losses follow from.
     """
     spread, ended = shared.value
-    counter, sums = SpreadCounter(spread), np.zeros(SUMS + 1, np.int64)
+    counter, sums = counter_of(spread), np.zeros(SUMS + 1, np.int64)
     _, classes = broadcast.shapes.value
     numbers = Numbers(classes)
     for before, forest, kept in broadcast.both(batches):

@@ -43,6 +43,7 @@ from treeanon.spark.records import (
     batch_of,
     forests_of,
     map_batches,
+    of_few_values,
     to_block,
     to_forest,
     unpersist,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 
 
 from treeanon.algorithms.tree.solution import Label, Solution
-from treeanon.arrays import Ints, Longs
+from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest.classes import STAR
 from treeanon.spark.spread import Outliers
 
@@ -181,8 +182,11 @@ def gather(lines: Lines, schema: Schema, found: DataFrame) -> tuple[pa.Table, Fo
 
 
 def encode(lines: Lines, shared: Any, options: ReadOptions) -> DataFrame:
-    """Return rows of many records, read by the broadcast schema `shared`, whose hierarchies are all known."""
-    return map_batches(lines.frame, partial(_encode, form=lines.form, schema=shared, options=options), BLOCKS)
+    """Return rows of many records, read by the broadcast schema `shared`, whose hierarchies are all known.
+
+    Where few values are published (see `broadcast_published`), the rows have the labels of the dataset.
+    """
+    return map_batches(lines.frame, partial(_encode, form=lines.form, shared=shared, options=options), BLOCKS)
 
 
 def without_hierarchies(schema: Schema) -> Schema:
@@ -190,11 +194,18 @@ def without_hierarchies(schema: Schema) -> Schema:
     return replace(schema, classes=tuple(replace(one, hierarchy=Flat()) for one in schema.classes))
 
 
-def broadcast_schema(dataset: Dataset, schema: Schema) -> Any:
-    """Return a broadcast schema: that of the dataset if it is the same."""
-    if schema == dataset.schema:
-        return dataset.shared
-    return dataset.frame.sparkSession.sparkContext.broadcast(schema)
+def broadcast_published(dataset: Dataset, recipe: Recipe, schema: Schema) -> Any:
+    """Return a schema with hierarchies of what is published alone, and its labels, broadcast to the workers.
+
+    A value that is not published is an error to who reads by it.
+    """
+    withheld = [dataset.classes.index(name) for name in recipe.withheld]
+    shown = unique_values(recipe.mapping)
+    shown = shown[~np.isin(dataset.classes.class_of[shown], withheld)]
+    schema, _, labels = of_few_values(schema, dataset.classes, shown)
+    specs = tuple(replace(one, on_unknown="error") for one in schema.classes)
+    found = replace(schema, classes=specs), labels.astype(np.int32)
+    return dataset.frame.sparkSession.sparkContext.broadcast(found)
 
 
 def classes_of(schema: Schema) -> Classes:
@@ -351,20 +362,25 @@ def _encode_tables(batches: Batches, schema: Any) -> Iterator[pa.RecordBatch]:
             yield to_block(_finished(builder))
 
 
-def _encode(batches: Batches, form: str, schema: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def _encode(batches: Batches, form: str, shared: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     """Yield the records of a partition as rows of BLOCKS."""
-    if are_rows(schema.value, form):
-        persons = _rows_of(batches, form, schema.value, options)
+    schema, labels = shared.value if isinstance(shared.value, tuple) else (shared.value, None)
+
+    def block(forest: Forest) -> pa.RecordBatch:
+        return to_block(forest, None if labels is None else labels[forest.label])
+
+    if are_rows(schema, form):
+        persons = _rows_of(batches, form, schema, options)
         if persons.records:
             whole = _finished(persons)
-            yield from (to_block(whole[start : start + _PERSONS]) for start in range(0, len(whole), _PERSONS))
+            yield from (block(whole[start : start + _PERSONS]) for start in range(0, len(whole), _PERSONS))
         return
     for batch in few_at_once(batches) if FORMATS[form].spark == "ranges" else batches:
-        builder = ForestBuilder(schema.value)
+        builder = ForestBuilder(schema)
         for _, _, texts in blocks_of_batch(batch):
             read_texts(builder, texts, form, options)
         if builder.records:
-            yield to_block(_finished(builder))
+            yield block(_finished(builder))
 
 
 def _finished(builder: ForestBuilder) -> Forest:

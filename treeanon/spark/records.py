@@ -101,25 +101,33 @@ def with_those_above(labels: Ints, above: Ints) -> Longs:
     return np.flatnonzero(held)
 
 
+def of_few_values(schema: Schema, classes: Classes, labels: Ints) -> tuple[Schema, Classes, Longs]:
+    """Return schema and classes with hierarchies of some labels alone and what lies above them, and all these labels.
+
+    A place among them is the label that one of the classes has here.
+    """
+    held = np.zeros(len(classes), bool)
+    held[with_those_above(labels, label_parents(classes))] = True
+    held[[0, *classes.first[:-1].tolist()]] = True
+    made = []
+    for first, whole in zip(classes.first.tolist(), classes.hierarchies, strict=False):
+        own = held[first : first + len(whole)]
+        # A hierarchy of nearly all would take more memory than that of all.
+        own[:] |= 2 * int(np.count_nonzero(own)) > len(whole)
+        made.append(whole if own.all() else SampledHierarchy.of(whole, np.flatnonzero(own)))
+    few = Classes(classes.names, classes.parents, tuple(made), classes.types)
+    specs = (replace(one, hierarchy=made[classes.names.index(one.name)]) if one.name in classes.names else one
+             for one in schema.classes)  # fmt: skip
+    return replace(schema, classes=tuple(specs)), few, np.flatnonzero(held)
+
+
 def of_own_values(forest: Forest) -> Forest:
     """Return a sample with hierarchies of its own values alone: a search has tables of all labels.
 
     How general a label is still follows from all leaves.
     """
-    classes = forest.classes
-    held = np.zeros(len(classes), bool)
-    held[with_those_above(forest.label, label_parents(classes))] = True
-    held[[0, *classes.first[:-1].tolist()]] = True
-    made = []
-    for first, whole in zip(classes.first.tolist(), classes.hierarchies, strict=False):
-        nodes = np.flatnonzero(held[first : first + len(whole)])
-        made.append(whole if len(nodes) == len(whole) else SampledHierarchy.of(whole, nodes))
-    few = Classes(classes.names, classes.parents, tuple(made), classes.types)
-    specs = (replace(one, hierarchy=made[classes.names.index(one.name)]) if one.name in classes.names else one
-             for one in forest.schema.classes)  # fmt: skip
-    schema = replace(forest.schema, classes=tuple(specs))
-    place = (np.cumsum(held) - 1).astype(np.int32)
-    return Forest(schema, few, forest.offsets, forest.parent, place[forest.label])
+    schema, few, labels = of_few_values(forest.schema, forest.classes, forest.label)
+    return Forest(schema, few, forest.offsets, forest.parent, np.searchsorted(labels, forest.label).astype(np.int32))
 
 
 def bare_classes(classes: Classes) -> Classes:
@@ -128,9 +136,10 @@ def bare_classes(classes: Classes) -> Classes:
     return Classes(classes.names, classes.parents, tuple(bare), classes.types)
 
 
-def to_block(forest: Forest) -> pa.RecordBatch:
-    """Return the records of a forest as one row."""
-    arrays = [_one_value(column) for column in (forest.offsets, forest.parent, forest.label)]
+def to_block(forest: Forest, label: Ints | None = None) -> pa.RecordBatch:
+    """Return the records of a forest as one row, with other labels of its nodes if they are given."""
+    label = forest.label if label is None else label
+    arrays = [_one_value(column) for column in (forest.offsets, forest.parent, label)]
     return pa.RecordBatch.from_arrays(arrays, names=["offsets", "parent", "label"])
 
 

@@ -51,7 +51,7 @@ from treeanon.spark.finer import finer_labels
 from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
 from treeanon.spark.persons import check_persons, with_persons_together
-from treeanon.spark.reading import Dataset, Recipe, broadcast_schema, encode
+from treeanon.spark.reading import Dataset, Recipe, broadcast_published, encode
 from treeanon.spark.records import (
     BLOCKS,
     Batches,
@@ -442,7 +442,7 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
     )
     try:
         lines = with_persons_together(lines, schema, ReadOptions())
-        frame = encode(lines, broadcast_schema(dataset, schema), ReadOptions())
+        frame = encode(lines, broadcast_published(dataset, solved.recipe, schema), ReadOptions())
         written = solved.recipe.broadcast(dataset).before
         found = check_written_trees(frame, written, check, guarantee.k, None)
         ended = np.empty(0, np.int64)

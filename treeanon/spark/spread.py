@@ -17,6 +17,8 @@ from treeanon.forest import Forest
 from treeanon.forest.classes import Classes
 from treeanon.kernels.tree.spread import (
     Table,
+    count_object_pairs,
+    count_pairs,
     count_sets,
     fits,
     holdings,
@@ -170,6 +172,54 @@ class Outliers:
         """Return published records and the numbers (from 0) of the sets that they hold."""
         rows, many = holdings(*self.spread.given(forest), self.table)
         return rows[:many, 0], rows[:many, 1] - 1
+
+
+_MOST_CELLS = 1 << 22
+"""Pairs of so many labels are counted in a table of all."""
+
+
+def counter_of(spread: Spread) -> SpreadCounter | PairCounter:
+    """Return a counter of the sets of one part of the records."""
+    return PairCounter(spread) if PairCounter.fits(spread) else SpreadCounter(spread)
+
+
+class PairCounter:
+    """Counter of sets that are no more than pairs of few labels, with one relation at most."""
+
+    def __init__(self, spread: Spread) -> None:
+        self.spread, size = spread, len(spread.labels)
+        self.shared = np.zeros((size, size), np.int32)
+        self.related = np.zeros((size, size, spread.kinds), np.int32)
+
+    @staticmethod
+    def fits(spread: Spread) -> bool:
+        """Return whether the sets of a plan are of that kind."""
+        cells = len(spread.labels) ** 2 * (1 + spread.kinds)
+        return spread.m <= 2 and (spread.n <= 1 or spread.kinds == 1) and cells <= _MOST_CELLS
+
+    def add_all(self, forest: Forest) -> Iterator[Table]:
+        """Count the records of a batch; there are never too many sets to wait."""
+        own = self.spread.number[forest.label]
+        nothing = np.full(len(own), -1, np.int32)
+        if self.spread.types:
+            trees = forest.offsets, forest.parent, forest.label
+            count_object_pairs(*trees, own, nothing, self.spread.types, self.shared, self.related)
+        else:
+            count_pairs(forest.offsets, forest.parent, own, nothing, self.shared, self.related)
+        return iter(())
+
+    def taken(self) -> Table:
+        """Return the sets: rows of two words and the number of holders."""
+        spread = self.spread
+        shared = np.triu(self.shared) if spread.m > 1 else np.diag(self.shared.diagonal())
+        one, other = np.nonzero(shared)
+        found = [(one, other, np.zeros(len(one), np.int64), shared[one, other])]
+        if spread.n:
+            one, other, kind = np.nonzero(self.related)
+            found.append((one, other, 1 << kind, self.related[one, other, kind]))
+        one, other, second, persons = map(np.concatenate, zip(*found, strict=True))
+        first = np.where(one == other, one + 1, one + 1 | other + 1 << spread.bits)
+        return np.stack([first, second, persons], axis=1).astype(np.int64)
 
 
 class SpreadCounter:

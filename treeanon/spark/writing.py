@@ -22,7 +22,7 @@ from treeanon.io.output import is_part
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
 from treeanon.spark.persons import numbers_of, rows_of
-from treeanon.spark.reading import Dataset, Recipe, are_rows, broadcast_schema, classes_of
+from treeanon.spark.reading import Dataset, Recipe, are_rows, broadcast_published, classes_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.session import spark_failures, task_partition
 
@@ -40,7 +40,7 @@ def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema,
     Places derive from a secret that is the same for every attempt at a task. A record whose task is repeated keeps its
     place, so that none is lost or written twice.
     """
-    broadcast, shared = recipe.broadcast(dataset), broadcast_schema(dataset, schema)
+    broadcast, shared = recipe.broadcast(dataset), broadcast_published(dataset, recipe, schema)
     begins = None
     if are_rows(schema, form):
         begins = dataset.frame.sparkSession.sparkContext.broadcast(
@@ -63,10 +63,10 @@ def shuffled(frame: DataFrame, records: int) -> DataFrame:
 def _texts(
     batches: Batches, broadcast: Any, form: str, shared: Any, secret: bytes, begins: Any
 ) -> Iterator[pa.RecordBatch]:
-    schema = shared.value
+    schema, labels = shared.value
     classes = classes_of(schema)
     for number, found in enumerate(broadcast.after(batches)):
-        after = replace(found, schema=schema, classes=classes)
+        after = replace(found, schema=schema, classes=classes, label=np.searchsorted(labels, found.label))
         if begins is not None:
             starts, persons = begins.value
             after = rows_of(after, starts[task_partition(), number], persons, secret)
