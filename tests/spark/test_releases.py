@@ -9,8 +9,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import treeanon as ta
@@ -18,11 +22,14 @@ from tests.reference.guarantee import holds, largest_k
 from tests.reference.trees import multiset
 from tests.support.hospital import WORD, folder_of, is_truth, slow_release, write_persons
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
-from treeanon.io.interface import ReadOptions
+from treeanon.forest import ForestBuilder
+from treeanon.io.interface import ReadOptions, writer_of
+from treeanon.spark import reading
 from treeanon.spark.engine import anonymize_frame, kept, request_of
 from treeanon.spark.interface import DistributedRelease, Job, engine_named
 from treeanon.spark.lines import LINES, lines_of_files, lines_of_frame
-from treeanon.spark.reading import read_dataset
+from treeanon.spark.reading import Recipe, classes_of, read_dataset
+from treeanon.spark.records import batch_of, forests_of, joined
 from treeanon.spark.solving import solve
 
 KNOWN = ["sex", "hospital", "diagnosis"]
@@ -345,6 +352,53 @@ def test_a_worker_that_dies_while_reading_changes_nothing(spark: Any, tmp_path: 
     # Each text is parsed once, whatever is counted afterwards.
     assert len(list(stages.iterdir())) == 1
     assert found[0] == found[1]
+
+
+def test_numbers_come_to_the_driver_as_numbers_and_trees_from_what_was_parsed(tmp_path: Path) -> None:
+    lines = ['version = 1', '[input]', 'format = "ndjson"', '[[class]]', 'name = "town"', 'path = "town"', '[[class]]',
+             'name = "price"', 'path = "prices[]"', 'type = "number"', 'hierarchy = { intervals = [100] }']  # fmt: skip
+    schema = ta.Schema.loads("\n".join(lines))
+    texts = [json.dumps({"town": "ABC"[i % 3], "prices": [i / 4, i + 7]}).encode() for i in range(2500)]
+    (tmp_path / "p.ndjson").write_bytes(b"\n".join(texts))
+    forest = ta.read(tmp_path / "p.ndjson", schema)
+    rows: list[pa.RecordBatch] = []
+    for some in (texts[:1300], texts[1300:2400], texts[2400:]):
+        part = batch_of(LINES, [1] * len(some), [0] * len(some), some)
+        rows += reading._scan([part], "ndjson", schema, ReadOptions())
+    table = pa.Table.from_batches(rows)
+    prices = table.filter(pc.equal(table["held"], schema.layout.class_index("price")))
+    # So few that the reader makes texts of them are in the last part.
+    assert len(prices["block"].drop_null()) == 2 and len(prices["text"].drop_null()) == 200
+    known = reading._with_hierarchies(schema, table, ForestBuilder(schema), show_values=False)
+    assert classes_of(known).hierarchies == forest.classes.hierarchies
+    blocks = table.filter(pc.equal(table["held"], reading._TABLES)).select(["block"]).to_batches()
+    encoded = reading._encode_tables(blocks, SimpleNamespace(value=known))
+    assert joined([*forests_of(encoded, known, classes_of(known))]) == forest
+
+
+def test_a_value_that_is_not_published_is_no_part_of_a_release(tmp_path: Path) -> None:
+    case = Case(tmp_path / "c", 4)
+    forest, schema = case.forest, case.forest.schema
+    cut = {name: [forest.classes.hierarchies[forest.classes.index(name)].root] for name in KNOWN}
+    nothing = np.empty(0, np.int32)
+    recipe = Recipe(forest.cut_map(cut), *[nothing] * 4, None, ())
+    context = SimpleNamespace(broadcast=lambda value: SimpleNamespace(value=value))
+    frame = SimpleNamespace(sparkSession=SimpleNamespace(sparkContext=context))
+    dataset: Any = SimpleNamespace(classes=forest.classes, frame=frame)
+    suppressing = replace(schema, classes=tuple(replace(one, on_unknown="suppress") for one in schema.classes))
+    shared = reading.broadcast_published(dataset, recipe, suppressing)
+
+    def read(texts: list[str]) -> Iterator[pa.RecordBatch]:
+        lines = [text.encode() for text in texts]
+        part = batch_of(LINES, [1] * len(lines), [0] * len(lines), lines)
+        return reading._encode([part], "ndjson", shared, ReadOptions())
+
+    published = recipe.apply(forest)[0]
+    written = writer_of("ndjson").texts(published, schema).records(published)
+    assert joined([*forests_of(read(written), schema, forest.classes)]) == published
+    originals = writer_of("ndjson").texts(forest, schema).records(forest)
+    with pytest.raises(HierarchyError):
+        list(read([*written[1:], originals[0]]))
 
 
 def test_workers_killed_while_writing_publish_nothing_twice(spark: Any, tmp_path: Path) -> None:
