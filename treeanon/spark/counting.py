@@ -28,7 +28,7 @@ from treeanon.metrics.measure import kept_of_counts, relation_counts
 from treeanon.metrics.objects import ObjectsKept, share_whole
 from treeanon.metrics.values import label_parents, level_sizes, loss_of_counts, released_as
 from treeanon.spark.reading import Dataset, Recipe
-from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, map_batches, with_those_above
+from treeanon.spark.records import FINGERPRINT, SECOND, Batches, batch_of, kinds_of, map_batches, with_those_above
 from treeanon.spark.session import task_partition
 from treeanon.spark.signed import judged
 from treeanon.spark.spread import Outliers, Relation, Spread, counter_of
@@ -71,15 +71,11 @@ def sums_of(forest: Forest) -> Longs:
 
 def count_distinct(dataset: Dataset, recipe: Recipe) -> int:
     """Return the number of different published records."""
-    found = map_batches(dataset.frame, partial(_hashes, broadcast=recipe.broadcast(dataset)), "hash long")
-    return found.distinct().count()
+    from pyspark.sql import functions as f
 
-
-def _hashes(batches: Batches, broadcast: Any) -> Iterator[pa.RecordBatch]:
-    for forest in broadcast.after(batches):
-        # One of a batch's equal records is enough.
-        found = hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)
-        yield batch_of("hash long", unique_values(found))
+    kinds = kinds_of(dataset.frame, recipe.broadcast(dataset).after)
+    (row,) = kinds.agg(f.sum(f.octet_length("hashes")).alias("bytes")).collect()
+    return int(row["bytes"] or 0) // 8
 
 
 _SETS = "first long, second long, persons long"

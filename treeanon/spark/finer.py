@@ -1,7 +1,8 @@
 """Labels that could refine a safe solution: what is rare in a sample can be frequent in all records.
 
-Candidates are children of published nodes for which exact counts over all records show that few pairs with published
-labels would be rare. The search decides, and may generalize another label instead.
+Candidates are children of published nodes, where sets have three labels or more those for which exact counts over all
+records show that few pairs with published labels would be rare. The search decides, and may generalize another label
+instead.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ def finer_labels(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, held: L
     slots = _slots(dataset, recipe, guarantee, held, weights)
     if slots is None:
         return []
+    if guarantee.m <= 2:
+        # Records that show all rare pairs tell the search as much.
+        return list(map(int, slots.labels[slots.published :]))
     shared = dataset.frame.sparkSession.sparkContext.broadcast(slots)
     from pyspark.sql import functions as f
 

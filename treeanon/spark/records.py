@@ -9,6 +9,8 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -189,6 +191,44 @@ def block_forest(batch: pa.RecordBatch, row: int, schema: Schema, classes: Class
 def fingerprints(forest: Forest) -> Longs:
     """Return the fingerprint of every record."""
     return hash_records(forest.offsets, forest.parent, forest.label, FINGERPRINT)
+
+
+KINDS = "hashes binary, times binary"
+"""The type of a row of many fingerprints, ascending, and how many records have each."""
+_BUCKETS = f"bucket int, {KINDS}"
+
+
+def kinds_of(frame: DataFrame, forests: Callable[[Batches], Iterator[Forest]]) -> DataFrame:
+    """Return rows of the different fingerprints of the records of all partitions; each is in one row.
+
+    A row has many: Spark would take most of the time to move each by itself.
+    """
+    parts = map_batches(frame, partial(_in_buckets, forests=forests), _BUCKETS)
+    return map_batches(parts.repartition("bucket"), _from_buckets, KINDS)
+
+
+def _in_buckets(batches: Batches, forests: Callable[[Batches], Iterator[Forest]]) -> Iterator[pa.RecordBatch]:
+    """Yield the fingerprints of a partition, by their first byte."""
+    hashes, times = _added_up([np.unique(fingerprints(forest), return_counts=True) for forest in forests(batches)])
+    bounds = np.searchsorted(hashes >> 56, np.arange(-128, 129)).tolist()
+    parts = [[column[a:b].tobytes() for a, b in pairwise(bounds)] for column in (hashes, times)]
+    yield batch_of(_BUCKETS, np.arange(256), *parts)
+
+
+def _from_buckets(batches: Batches) -> Iterator[pa.RecordBatch]:
+    rows = [row for batch in batches for row in zip(batch.column(1), batch.column(2), strict=True)]
+    found = _added_up([tuple(np.frombuffer(cell.as_buffer(), np.int64) for cell in row) for row in rows])
+    yield batch_of(KINDS, *([column.tobytes()] for column in found))
+
+
+def _added_up(found: Sequence[tuple[Longs, ...]]) -> tuple[Longs, Longs]:
+    """Return different fingerprints, ascending, and how often all lists together have each."""
+    nothing = np.zeros(0, np.int64)
+    hashes, times = (np.concatenate([nothing, *(one[place] for one in found)]) for place in (0, 1))
+    order = np.argsort(hashes)
+    hashes, times = hashes[order], times[order]
+    begins = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)])
+    return hashes[begins], np.add.reduceat(times, begins) if len(begins) else nothing
 
 
 def to_batch(forest: Forest) -> pa.RecordBatch:
