@@ -97,7 +97,7 @@ def _stamp(compiled: Any) -> None:
     cached = getattr(kept, "_cache_file", None)
     if cached is not None:
         if not PLAIN:
-            kept.load_overload = partial(_whole.load, kept)
+            kept.load_overload, kept.save_overload = partial(_whole.load, kept), partial(_whole.save, kept)
         # What was compiled in the other way is not loaded.
         way = b"" if PLAIN else stamp_of(Path(__file__).with_name("whole.py"))
         cached._source_stamp = way + stamp_of(Path(compiled.py_func.__code__.co_filename))

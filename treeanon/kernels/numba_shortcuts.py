@@ -19,6 +19,7 @@ from numba.core.postproc import PostProcessor, VariableLifetime
 from numba.core.runtime.context import NRTContext
 from numba.core.targetconfig import ConfigStack
 from numba.core.transforms import canonicalize_cfg
+from numba.core.typed_passes import AnnotateTypes, NoPythonBackend
 from numba.core.types.functions import BaseFunction
 
 _ARRAYS = "numba.np.arraymath"
@@ -35,6 +36,7 @@ def spare() -> None:
     _count_references()
     _look_for_lifetimes()
     _refresh()
+    _forget_sources()
 
 
 def start() -> None:
@@ -235,3 +237,25 @@ def _refresh() -> None:
             seen[given] = count
 
     contexts.refresh = refresh_if_new
+
+
+def _forget_sources() -> None:
+    """Forget what a function was compiled from: numba keeps two copies, with the types of all that is in them."""
+    annotate: Any = AnnotateTypes
+    backend: Any = NoPythonBackend
+    annotated, run = annotate.run_pass, backend.run_pass
+
+    def run_annotation(given: Any, state: Any) -> bool:
+        if not _depth:
+            return bool(annotated(given, state))
+        state.type_annotation = None
+        return False
+
+    def run_backend(given: Any, state: Any) -> bool:
+        changed = bool(run(given, state))
+        if _depth:
+            made = state.cr.fndesc
+            made.typemap = made.calltypes = None
+        return changed
+
+    annotate.run_pass, backend.run_pass = run_annotation, run_backend

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 from numba.core import codegen
@@ -16,6 +17,8 @@ from numba.core.runtime.nrt import rtsys
 
 from treeanon.kernels.numba_shortcuts import compiling, spare
 
+_llvm: Any = import_module("llvmlite.binding")
+
 
 class _Part(codegen.JITCodeLibrary):
     """What a kernel calls, as it was lowered: optimized and made machine code within the kernels that call it alone.
@@ -23,6 +26,8 @@ class _Part(codegen.JITCodeLibrary):
     By itself numba does both for every function, and again for all that it calls: a chain of five calls costs the work
     of fifteen functions.
     """
+
+    _bitcode: bytes | None = None
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
@@ -33,13 +38,17 @@ class _Part(codegen.JITCodeLibrary):
 
     def _get_module_for_linking(self) -> Any:
         """Return it with all that it calls: kernels that are not ours may call one of numba's functions, too."""
-        whole = self.alone().clone()
+        whole = self.alone()
         for library in _called_by(self):
-            whole.link_in(_alone(library), preserve=True)
+            whole.link_in(_alone(library))
         return whole
 
     def alone(self) -> Any:
-        return super()._get_module_for_linking()  # type: ignore[no-untyped-call]
+        """Return it as a module to link in, which is gone then; kept as bitcode, it takes a tenth of the memory."""
+        if self._bitcode is None:
+            self._bitcode = super()._get_module_for_linking().as_bitcode()  # type: ignore[no-untyped-call]
+            self._final_module = self._shared_module = None
+        return _llvm.parse_bitcode(self._bitcode)
 
     def get_pointer_to_function(self, name: str) -> int:
         return 0
@@ -61,7 +70,7 @@ class _Whole(codegen.JITCodeLibrary):
     def finalize(self) -> None:
         for library in _called_by(self):
             self._reload_init.update(library._reload_init)
-            self._final_module.link_in(_alone(library), preserve=True)
+            self._final_module.link_in(_alone(library))
         self._linking_libraries = []
         super().finalize()  # type: ignore[no-untyped-call]
 
@@ -78,6 +87,13 @@ class _Whole(codegen.JITCodeLibrary):
         kept._set_compiled_object(code)
         kept._finalize_final_module()
         return kept
+
+    def forget(self) -> None:
+        """Free what it was compiled from."""
+        module, self._final_module = self._final_module, self._codegen._llvm_module
+        self._codegen._engine._ee.remove_module(module)
+        module.close()
+        self._compiled_object = None
 
     def get_pointer_to_function(self, name: str) -> int:
         """Return where a function is, of those that it has for certain: numba looks that up in the bitcode."""
@@ -98,7 +114,7 @@ def _called_by(library: Any) -> list[Any]:
 
 
 def _alone(library: Any) -> Any:
-    return library.alone() if isinstance(library, _Part) else library._get_module_for_linking()
+    return library.alone() if isinstance(library, _Part) else library._get_module_for_linking().clone()
 
 
 @contextmanager
@@ -140,6 +156,12 @@ def load(kept: Any, signature: Any, target: Any) -> Any:
     rtsys.initialize(target)
     with _libraries(target.codegen(), _Whole), kept._guard_against_spurious_io_errors():
         return kept._load_overload(signature, target)
+
+
+def save(kept: Any, signature: Any, compiled: Any) -> None:
+    """Keep a kernel on disk, and in memory its machine code alone."""
+    type(kept).save_overload(kept, signature, compiled)
+    compiled.library.forget()
 
 
 def leave_out_wrappers() -> None:
