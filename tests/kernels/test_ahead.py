@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 
 import numba
@@ -16,7 +17,7 @@ from treeanon.kernels import ahead, jit
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
 
-@pytest.mark.parametrize("line", ahead.listed(), ids=lambda line: line.split()[0])
+@pytest.mark.parametrize("line", list(chain(*ahead.lists())), ids=lambda line: line.split()[0])
 def test_a_line_names_a_kernel_and_the_types_of_its_arguments(line: str) -> None:
     kernel, types = ahead.read(line)
     assert len(signature(kernel.py_func).parameters) == len(types)
@@ -39,11 +40,11 @@ def test_the_helper_goes_from_the_end_passes_what_is_out_of_date_and_ends_with_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled: list[str] = []
-    monkeypatch.setattr(ahead, "listed", lambda: ["first", "out of date", "last"])
+    monkeypatch.setattr(ahead, "lists", lambda: [["of others"], ["first", "out of date", "last"]])
     monkeypatch.setattr(ahead, "read", lambda line: (Noted(line, compiled), ()))
-    ahead.compile_listed(os.getppid())
+    ahead.compile_listed(os.getppid(), 1)
     assert compiled == ["last", "out of date", "first"]
-    ahead.compile_listed(-1)
+    ahead.compile_listed(-1, 1)
     assert len(compiled) == 3
 
 
@@ -85,6 +86,6 @@ def test_the_helper_starts_at_once_where_no_kernel_is_kept(
 
 @pytest.mark.slow
 @pytest.mark.skipif(jit.PLAIN, reason="the list is of kernels that are compiled as a whole")
-def test_the_list_is_what_the_first_command_compiles() -> None:
+def test_the_lists_are_what_the_first_commands_compile() -> None:
     """Their order varies where two threads come to need one at a time."""
-    assert sorted(compiled_first()) == sorted(ahead.listed())
+    assert list(map(sorted, compiled_first())) == list(map(sorted, ahead.lists()))

@@ -1,9 +1,9 @@
 """Kernels compiled ahead: while a first release compiles those that it needs first, a helper compiles the last ones.
 
-The helper is a process of its own. It goes through the list `first.txt` from its end, and the release comes to need
-what is there from its beginning; by what is kept on disk they meet in between. A list out of date costs time, and
-nothing else.
-`python -m tests.support.first_kernels` writes it.
+The helper is a process of its own. It goes through a list from its end, and the release comes to need what is there
+from its beginning; by what is kept on disk they meet in between. `first.txt` has the list of the default search, and
+after an empty line that of what the published searches need beyond it. Lists out of date cost time, and nothing else.
+`python -m tests.support.first_kernels` writes them.
 """
 
 from __future__ import annotations
@@ -57,14 +57,17 @@ def _is_bare() -> bool:
 
 
 def watch() -> None:
-    """Start the helper as soon as a kernel of the list has to be compiled."""
+    """Start the helper as soon as a kernel of a list has to be compiled."""
     from numba.core import event
 
     class Start(event.Listener):
         def on_start(self, event: Any) -> None:
             kernel = event.data["dispatcher"]
-            if _may_start() and kernel.stats.cache_path and spelled(kernel, event.data["args"]) in listed():
-                _start()
+            if _may_start() and kernel.stats.cache_path:
+                line = spelled(kernel, event.data["args"])
+                number = next((number for number, lines in enumerate(lists()) if line in lines), None)
+                if number is not None:
+                    _start(number)
 
         def on_end(self, event: Any) -> None:
             """Nothing is to be done."""
@@ -73,11 +76,11 @@ def watch() -> None:
         event.register("numba:compile", Start())  # type: ignore[no-untyped-call]
 
 
-def _start() -> None:
+def _start(number: int = 0) -> None:
     import subprocess
 
     # From the folder where the command is called, nothing is imported.
-    command = [sys.executable, "-P", "-m", __name__, str(os.getpid())]
+    command = [sys.executable, "-P", "-m", __name__, str(os.getpid()), str(number)]
     nothing = subprocess.DEVNULL
     with suppress(OSError):
         helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
@@ -90,10 +93,10 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
     helper.wait()
 
 
-def listed() -> list[str]:
-    """Return the lines of the list: calls of kernels, in the order in which a first release needs them."""
+def lists() -> list[list[str]]:
+    """Return the lists: lines of calls of kernels, in the order in which a first release needs them."""
     with suppress(OSError):
-        return LIST.read_text(encoding="utf-8").splitlines()
+        return [part.splitlines() for part in LIST.read_text(encoding="utf-8").split("\n\n")]
     return []
 
 
@@ -129,9 +132,9 @@ def read(line: str) -> tuple[Any, tuple[Any, ...]]:
     return getattr(import_module(_PACKAGE + module), function), tuple(map(read_of, eval(spelling, names)))
 
 
-def compile_listed(caller: int) -> None:
-    """Compile and keep the kernels of the list, from its end, as long as the process that wants them is there."""
-    for line in reversed(listed()):
+def compile_listed(caller: int, number: int) -> None:
+    """Compile and keep the kernels of a list, from its end, as long as the process that wants them is there."""
+    for line in reversed(lists()[number]):
         if os.getppid() != caller:
             return
         with suppress(Exception):
@@ -140,4 +143,4 @@ def compile_listed(caller: int) -> None:
 
 
 if __name__ == "__main__":
-    compile_listed(int(sys.argv[1]))
+    compile_listed(*map(int, sys.argv[1:]))
