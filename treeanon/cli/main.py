@@ -219,6 +219,8 @@ def _run() -> None:
     ahead.is_wanted = True
     code = _code_of_main()
     lost = finish_output()
+    # Python looks for garbage when it ends, too: as long as a tenth of a warm run.
+    gc.freeze()
     # What went wrong before is the better answer, but no verdict counts that nobody could read.
     sys.exit(report(lost) if lost is not None and code in (0, 1) else code)
 
