@@ -11,6 +11,8 @@ from tempfile import TemporaryDirectory
 from tests.support.paths import ROOT
 from treeanon.kernels import ahead
 
+SAMPLE = ROOT / "samples" / "patients.xml"
+
 _CODE = """
 import sys
 from numba.core import event
@@ -37,14 +39,21 @@ with open(sys.argv[1], "w") as lines:
 
 
 def compiled_first() -> list[list[str]]:
-    """Return lines for the kernels that the README's command compiles when none is kept, and `gcs` after it."""
+    """Return lines for the kernels that the README's command compiles when none is kept, and `gcs` after it.
+
+    What `gcs` needs for few persons, and so in any case, comes last: with that the helper begins.
+    """
     with TemporaryDirectory() as folder:
-        return [_compiled(Path(folder)), _compiled(Path(folder), "-a", "gcs")]
+        few = Path(folder, "few.xml")
+        few.write_text("</patient>".join(SAMPLE.read_text().split("</patient>")[:100]) + "</patient></patients>")
+        default = _compiled(Path(folder), SAMPLE)
+        always = _compiled(Path(folder), few, "-a", "gcs")
+        return [default, [*_compiled(Path(folder), SAMPLE, "-a", "gcs"), *always]]
 
 
-def _compiled(kept: Path, *options: str) -> list[str]:
+def _compiled(kept: Path, source: Path, *options: str) -> list[str]:
     lines = kept / "lines.txt"
-    files = [str(lines), "samples/patients.xml", "-s", "schemas/hospital-xml.toml", "-o", str(kept / "o.xml")]
+    files = [str(lines), str(source), "-s", "schemas/hospital-xml.toml", "-o", str(kept / "o.xml")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept)}
     command = [sys.executable, "-c", _CODE, *files, "--force", *options]
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)

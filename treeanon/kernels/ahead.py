@@ -2,7 +2,8 @@
 
 The helper is a process of its own. It goes through a list from its end, and the release comes to need what is there
 from its beginning; by what is kept on disk they meet in between. `first.txt` has the list of the default search, and
-after an empty line that of what the published searches need beyond it. Lists out of date cost time, and nothing else.
+after an empty line that of what the published searches need beyond it: first what only many persons need. Lists out of
+date cost time, and nothing else.
 `python -m tests.support.first_kernels` writes them.
 """
 
