@@ -66,8 +66,7 @@ def benches(asked: argparse.Namespace) -> Iterator[Bench]:
     yield Bench("search", ("search.py", f"now={HERE.parent.parent}", *cases), tables=False)
     yield Bench("objects", ("objects.py",), tables=False)
     sizes = "100000" if asked.quick else "100000,1000000"
-    documents = ("documents.py", *(("--repeat", "2") if asked.quick else ()), "--sizes", sizes, "--data")
-    yield Bench("documents", documents, needs=f"tpch_{sizes.rpartition(',')[2]}.xml")
+    yield Bench("documents", ("documents.py", "--sizes", sizes, "--data"), needs=f"tpch_{sizes.rpartition(',')[2]}.xml")
     if asked.quick:
         return
     yield Bench("persons", ("persons.py",))
