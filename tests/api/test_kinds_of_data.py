@@ -294,9 +294,9 @@ def test_a_release_that_does_not_read_back_is_not_returned(monkeypatch: pytest.M
     forest = memory.forest_of_records(PEOPLE, ta.Schema.loads(TREES))
     release = ta.anonymize(forest, k=4)
     wrong = [{"age": "30-39"}] * 24
-    monkeypatch.setattr("treeanon.release.tree_release.records_of_forest", lambda forest, seed: wrong)
+    monkeypatch.setattr("treeanon.io.memory.records_of_forest", lambda forest, seed: wrong)
     monkeypatch.setattr(
-        "treeanon.release.tree_release.nested_of_forest", lambda forest, like, seed: pa.Table.from_pylist(wrong)
+        "treeanon.io.memory.nested_of_forest", lambda forest, like, seed: pa.Table.from_pylist(wrong)
     )
     with pytest.raises(GuaranteeError, match="does not give the published trees"):
         release.to_records()

@@ -127,7 +127,7 @@ def random_shares(hashes: Longs, seed: int) -> Floats:
 
     >>> random_shares(np.arange(3), 1).round(3).tolist() == random_shares(np.arange(3), 1).round(3).tolist()
     True
-    >>> 0.49 < random_shares(np.arange(10_000), 7).mean() < 0.51
+    >>> bool(0.49 < random_shares(np.arange(10_000), 7).mean() < 0.51)
     True
     """
     words = hashes.view(np.uint64) ^ np.uint64((seed * 0x9E3779B97F4A7C15) & (2**64 - 1))

@@ -45,12 +45,12 @@ class Places:
     def traces(self) -> tuple[Longs, Longs]:
         """Pairs of nodes with one parent, the first of a class above the second's: so the second is out of place."""
         classes, label = self.forest.classes, self.forest.label
-        below = np.where(self.parent < 0, -1 - self.record, self.parent)
         # Where every node lies under the class that the schema says, there is nothing to look for.
         own, parents = classes.class_of[label], np.array([*classes.parents, -1], np.int32)
         stray = np.flatnonzero(parents[own] != np.where(self.parent < 0, -1, own[np.maximum(self.parent, 0)]))
         if not len(stray):
             return stray, stray
+        below = np.where(self.parent < 0, -1 - self.record, self.parent)
         order = np.argsort(below, kind="stable")
         first, last = (np.searchsorted(below[order], below[stray], side) for side in ("left", "right"))
         count = last - first
