@@ -295,9 +295,7 @@ def test_a_release_that_does_not_read_back_is_not_returned(monkeypatch: pytest.M
     release = ta.anonymize(forest, k=4)
     wrong = [{"age": "30-39"}] * 24
     monkeypatch.setattr("treeanon.io.memory.records_of_forest", lambda forest, seed: wrong)
-    monkeypatch.setattr(
-        "treeanon.io.memory.nested_of_forest", lambda forest, like, seed: pa.Table.from_pylist(wrong)
-    )
+    monkeypatch.setattr("treeanon.io.memory.nested_of_forest", lambda forest, like, seed: pa.Table.from_pylist(wrong))
     with pytest.raises(GuaranteeError, match="does not give the published trees"):
         release.to_records()
     with pytest.raises(GuaranteeError, match="does not give the published trees"):
