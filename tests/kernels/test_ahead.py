@@ -53,6 +53,7 @@ def test_only_the_command_starts_a_helper(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("numba.core.event.register", lambda kind, listener: registered.append(listener))
     # Commands that ran in this process may have set it.
     monkeypatch.setattr(ahead, "is_wanted", False)
+    monkeypatch.setattr(ahead, "_started", [])
     ahead.watch()
     assert not registered
     monkeypatch.setattr(ahead, "is_wanted", True)
@@ -68,6 +69,7 @@ def test_the_helper_starts_at_once_where_no_kernel_is_kept(
     started: list[bool] = []
     monkeypatch.setattr(ahead, "_start", lambda: started.append(True))
     monkeypatch.setattr(ahead, "is_wanted", True)
+    monkeypatch.setattr(ahead, "_started", [])
     monkeypatch.setattr(ahead, "LIST", tmp_path / "first.txt")
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     if own:
