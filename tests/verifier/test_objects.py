@@ -32,7 +32,7 @@ def test_the_largest_k_is_that_of_the_definition(seed, persons, m, n, joint):
     with pytest.MonkeyPatch.context() as patched:
         if draw.random() < 0.5:
             # As if there were too many labels for a table of their pairs.
-            patched.setattr("treeanon.verifier.tree._MOST_CELLS", 0)
+            patched.setattr("treeanon.verifier.tree_knowledge._MOST_CELLS", 0)
         verdict = verify(forest_of(records), Guarantee(2, m, n, attacker), jobs=1)
     assert verdict.largest_k == least_support(records, m, n, joint=joint)
 

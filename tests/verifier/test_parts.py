@@ -54,7 +54,7 @@ def test_parts_add_up_to_the_slow_twin_and_to_the_rounds(
     check = check_of(forest, guarantee)
     monkeypatch.setattr(parts, "_AT_ONCE", 4)
     monkeypatch.setattr(parts, "_MOST", 50)
-    monkeypatch.setattr(parts, "_MOST_CELLS", cells)
+    monkeypatch.setattr("treeanon.verifier.tree_knowledge._MOST_CELLS", cells)
     slow = groups(list(forest.records()), m, n)
     sizes = [len(who) for who in slow.values()]
     totals = list(total_of(sorted_counts(check, pieces), 3))

@@ -110,7 +110,7 @@ def check_against_brute_force(rnd: Random) -> None:
     with pytest.MonkeyPatch.context() as patched:
         if rnd.random() < 0.5:
             # As if there were too many labels for a table of their pairs.
-            patched.setattr("treeanon.verifier.tree._MOST_CELLS", 0)
+            patched.setattr("treeanon.verifier.tree_knowledge._MOST_CELLS", 0)
         verdict = verify(forest, asked, jobs=rnd.choice([1, 2]))
     assert verdict.published_k == slow.largest_k(published, asked.m, asked.n, **given)
     assert verdict.original_k == slow.largest_k(traced, asked.m, asked.n, **given)

@@ -118,7 +118,6 @@ def command(
     treeanon anonymize patients.xml -s schema.toml -k 5 -m 2 -n 1 -o out.xml
     treeanon anonymize people.csv -s schema.toml -k 5 --l 3 -o out.csv
     """
-    ahead.start_first()
     if recommended:
         recommend_trees(source, schema, options, reading, seed, quiet=quiet, as_json=as_json)
         return None
@@ -141,6 +140,7 @@ def command(
         made: Made = anonymize_spark(request, engine)
         return made
     if not request.is_table:
+        ahead.start_first()
         return anonymize_trees(request)
     if request.publish == "permuted":
         return anonymize_permuted(request)

@@ -37,7 +37,7 @@ def _may_start() -> bool:
 def start_first() -> None:
     """Start the helper at once where no kernel at all is kept: a release of trees will need those of the list.
 
-    Looks for files alone, before anything of numba is imported. A wrong answer costs time.
+    Looks for files alone, which is sooner than numba would. A wrong answer costs time.
     """
     if _may_start() and _is_bare():
         _start()

@@ -190,7 +190,7 @@ def _largest(least: Guarantee, bound: float, forest: Forest, find: Callable[[Gua
 
 def _release(request: Request, forest: Forest, found: Result, progress: Progress | None) -> Release:
     """Return the release of what was found; GuaranteeError unless it is what it is said to be."""
-    # What this needs is read from the input once more, which takes as long as all else.
+    # For this the input is read once more, as whole objects: it takes as long as all the rest of this function.
     objects = beside(partial(objects_kept, forest, found.forest, found.kept), request.jobs)
     solution = plain_solution(request, forest, found.solution)
     before = forest if found.kept is None else forest.take(found.kept)

@@ -19,7 +19,7 @@ from treeanon.kernels.verify import knowledge
 from treeanon.kernels.verify.supports import count_pairs, words_of_rows
 from treeanon.privacy.guarantee import Guarantee
 from treeanon.verifier.signed import Lackings
-from treeanon.verifier.tree_knowledge import above_of, deniable_below, deniable_with, starts_of
+from treeanon.verifier.tree_knowledge import above_of, are_few_pairs, deniable_below, deniable_with, starts_of
 
 _WORD = 62
 _NOBODY = 1 << _WORD
@@ -30,9 +30,6 @@ _MOST = 1 << 21
 
 _AT_ONCE = 2000
 """Records whose sets are listed at once."""
-
-_MOST_CELLS = 1 << 22
-"""Pairs of so many labels are counted in a table of all."""
 
 Counts = tuple[Longs, Longs, Longs]
 """The first and the second word of sets, and how many persons hold each."""
@@ -136,9 +133,7 @@ class PartCheck:
 
     @property
     def _of_pairs(self) -> bool:
-        """Return whether sets are no more than pairs of few labels, with one relation at most."""
-        cells = len(self.labels) ** 2 * (1 + self.kinds)
-        return self.m <= 2 and (self.n <= 1 or self.kinds == 1) and cells <= _MOST_CELLS
+        return are_few_pairs(len(self.labels), self.kinds, self.m, self.n)
 
     def _pairs_of(self, forest: Forest) -> np.ndarray:
         """Return the persons of each pair of labels, alone and with each relation; see `count_pairs`."""

@@ -31,7 +31,7 @@ from treeanon.kernels.verify.supports import count_pairs, least_support
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
 from treeanon.verifier.traces import readings
-from treeanon.verifier.tree_knowledge import ABSENT, Rows, rows_of
+from treeanon.verifier.tree_knowledge import ABSENT, Rows, are_few_pairs, rows_of
 from treeanon.verifier.verdict import Diverse, Failure, Verdict, in_parts
 
 _MOST_BITS = 31
@@ -303,9 +303,6 @@ def _requested(
     return Guarantee(k, m, n, attacker, l, diversity, classes, as_published)
 
 
-_MOST_CELLS = 1 << 22
-"""Pairs of so many labels are counted in a table of all."""
-
 _FEW_ROWS = 10_000
 
 
@@ -337,8 +334,7 @@ def _least_support(rows: Rows, m: int, n: int, jobs: int, progress: Progress | N
     """Return the least persons behind a combination that anybody holds, and the label sets examined."""
     # Absences are items beyond the labels.
     positive = rows.items == rows.labels and not rows.deniable.any()
-    of_pairs = m <= 2 and (n <= 1 or rows.kinds == 1)
-    if positive and of_pairs and rows.items**2 * (1 + rows.kinds) <= _MOST_CELLS:
+    if positive and are_few_pairs(rows.items, rows.kinds, m, n):
         return _least_pair(rows, m, n, jobs, progress)
     begin, holder, place, work = holders_of(rows.start, rows.item, rows.items, m)
     shared = np.array([NOBODY], np.int64)

@@ -107,6 +107,15 @@ def rows_of(forest: Forest, guarantee: Guarantee, roles: Roles, *, apart: bool, 
     return _merged(rows, several if apart else np.zeros(len(forest), bool))
 
 
+_MOST_CELLS = 1 << 22
+"""Pairs of so many labels are counted in a table of all."""
+
+
+def are_few_pairs(labels: int, kinds: int, m: int, n: int) -> bool:
+    """Return whether all that is to be counted are pairs of few labels, with one relation at most."""
+    return m <= 2 and (n <= 1 or kinds == 1) and labels**2 * (1 + kinds) <= _MOST_CELLS
+
+
 def starts_of(sizes: Longs | Ints) -> Longs:
     """Return where stretches of these sizes start, and where the last one ends."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

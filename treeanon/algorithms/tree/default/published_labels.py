@@ -122,20 +122,15 @@ class PublishedLabels:
         return True
 
     def _try(self, label: int, rest: int, price: int) -> bool:
+        """Return whether a label can be published at a price, and publish it if so."""
         tried = self.state.tried
         place = tried.place(label, self.is_published, self.is_plain)
         # What was counted does not depend on what has ended since; what is safe does.
         told = None if self.deep else tried.counted(place)
         return Step(self, label, rest, price=price, told=told).try_out()
 
-    def could_let_out(self, label: int, price: int) -> bool:
-        """Return whether `label` could be published at a price; it is not. For two labels at most."""
-        if self.indexed.held[label] < self.k or self.used >= self.most_slots:
-            return False
-        return Step(self, label, int(self.slot[label]), price=price).try_out(stays=False)
-
     def _try_once(self, label: int, rest: int) -> bool:
-        """Return the same, by what is known of a walk that has tried it here."""
+        """Return the same at no price, as a walk found that has tried it here before."""
         tried = self.state.tried
         place = tried.place(label, self.is_published, self.is_plain)
         if tried.is_refused(place):
@@ -150,6 +145,12 @@ class PublishedLabels:
         if not self.deep:
             tried.publish(place, step.counted)
         return True
+
+    def could_let_out(self, label: int, price: int) -> bool:
+        """Return whether `label` could be published at a price; it is not. For two labels at most."""
+        if self.indexed.held[label] < self.k or self.used >= self.most_slots:
+            return False
+        return Step(self, label, int(self.slot[label]), price=price).try_out(stays=False)
 
     def place(self, label: int) -> None:
         """Publish a label of which nothing above or below is published, safe or not."""
