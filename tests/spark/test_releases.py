@@ -16,11 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from click.testing import CliRunner
 
 import treeanon as ta
 from tests.reference.guarantee import holds, largest_k
 from tests.reference.trees import multiset
 from tests.support.hospital import WORD, folder_of, is_truth, slow_release, write_persons
+from treeanon.cli.main import main
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
 from treeanon.forest import ForestBuilder
 from treeanon.io.interface import ReadOptions, writer_of
@@ -31,6 +33,7 @@ from treeanon.spark.lines import LINES, lines_of_files, lines_of_frame
 from treeanon.spark.reading import Recipe, classes_of, read_dataset
 from treeanon.spark.records import batch_of, forests_of, joined
 from treeanon.spark.solving import solve
+from treeanon.spark.writing import Target
 
 KNOWN = ["sex", "hospital", "diagnosis"]
 
@@ -302,6 +305,35 @@ def test_nothing_is_left_where_writing_fails(spark: Any, tmp_path: Path, monkeyp
     before = sorted(path.name for path in case.folder.iterdir())
     with pytest.raises(GuaranteeError, match="not what"):
         publish(case)
+    assert sorted(path.name for path in case.folder.iterdir()) == before
+
+
+UNPUBLISHED = json.dumps({"visits": [{"hospital": f"{WORD}-H0", "diagnoses": [f"{WORD}-D0"]}]})
+
+
+@pytest.mark.parametrize("more", [UNPUBLISHED, None], ids=["unpublished value", "missing line"])
+def test_files_that_are_not_what_was_to_be_written_fail_the_check(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str | None
+) -> None:
+    case, arrange = Case(tmp_path / "c", 14, 20), Target.arrange
+
+    def tampered(target: Target) -> None:
+        """Another line, or a line less."""
+        arrange(target)
+        (part,) = Path(target.aside.toUri().getPath()).glob("part-*")
+        lines = part.read_text().splitlines()
+        part.write_text("\n".join([*lines, more] if more else lines[1:]) + "\n")
+
+    monkeypatch.setattr(Target, "arrange", tampered)
+    before = sorted(path.name for path in case.folder.iterdir())
+    done = CliRunner().invoke(
+        main,
+        ["anonymize", str(case.source), "-s", str(case.folder / "s.toml"), "-k", "20", "-o", str(case.folder / "out"),
+         "--engine", "spark", "--seed", "1"],
+    )  # fmt: skip
+    assert isinstance(done.exception, GuaranteeError)
+    assert "out: not published, for reading it again does not give the published trees" in str(done.exception)
+    assert WORD not in done.output + str(done.exception)
     assert sorted(path.name for path in case.folder.iterdir()) == before
 
 

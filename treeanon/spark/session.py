@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from treeanon.errors import FileError, TreeanonError, UsageError
+from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, TreeanonError, UsageError
 from treeanon.progress import Progress, run_interruptibly
 from treeanon.spark.interface import Notify
 
@@ -212,6 +212,7 @@ def _require_java() -> None:
 
 _MISSING = ("PATH_NOT_FOUND", "FileNotFoundException", "Input path does not exist")
 _KIND = re.compile(r"\b(?:[a-z]\w*\.)+([A-Z]\w*(?:Exception|Error))\b")
+_UNREADABLE = re.compile(r"\btreeanon\.errors\.(?:DataError|HierarchyError)\b")
 
 
 @contextmanager
@@ -233,6 +234,29 @@ def spark_failures(what: str) -> Iterator[None]:
         kinds = list(dict.fromkeys(_KIND.findall(text)))
         notify = ", ".join(kinds[-2:]) or type(problem).__name__
         raise FileError(f"{what}: Spark could not finish ({notify}){log_hint()}") from None
+
+
+@contextmanager
+def reading_again(name: str, what: str) -> Iterator[None]:
+    """Raise GuaranteeError for written files that cannot be read as `what` was published, on the driver or a worker.
+
+    Of what a worker raises, only the kind of error is looked at: its text is a traceback.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (DataError, HierarchyError) as problem:
+        raise GuaranteeError(f"{name}: not published, for it could not be read again: {problem}") from None
+    except PySparkException as problem:
+        if not _UNREADABLE.search(str(problem)):
+            raise
+        raise not_as_published(name, what) from None
+
+
+def not_as_published(name: str, what: str) -> GuaranteeError:
+    """Return the error for written files that are not the release."""
+    return GuaranteeError(f"{name}: not published, for reading it again does not give the published {what}")
 
 
 T = TypeVar("T")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil
@@ -19,7 +20,7 @@ from treeanon.algorithms.tree.default.leaving_out import bound_classes
 from treeanon.algorithms.tree.default.traces import label_pairs
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.arrays import Floats, Longs, unique_values
-from treeanon.errors import DataError, GuaranteeError, HierarchyError, UsageError
+from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
 from treeanon.io.interface import ReadOptions
@@ -65,7 +66,7 @@ from treeanon.spark.records import (
     to_block,
 )
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
-from treeanon.spark.session import spark_failures
+from treeanon.spark.session import not_as_published, reading_again, spark_failures
 from treeanon.spark.spread import Outliers, Signs, Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.traces import pairs_in
@@ -451,8 +452,9 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
         kinds=classes.kinds,
         classes=classes,
     )
-    try:
-        lines = with_persons_together(lines, schema, ReadOptions())
+    with ExitStack() as stack:
+        stack.enter_context(reading_again(name, "trees"))
+        lines = stack.enter_context(closing(with_persons_together(lines, schema, ReadOptions())))
         frame = encode(lines, broadcast_published(dataset, solved.recipe, schema), ReadOptions())
         written = solved.recipe.broadcast(dataset).before
         found = check_written_trees(frame, written, check, guarantee.k, None)
@@ -462,17 +464,13 @@ def verify_written(lines: Lines, schema: Schema, dataset: Dataset, solved: Solve
             if len(ended):
                 found = check_written_trees(frame, written, check, guarantee.k, ended)
         diverse = _diversity(dataset, guarantee, check_diversity(frame, written, check, ended))
-    except (DataError, HierarchyError) as problem:
-        raise GuaranteeError(f"{name}: not published: the written files cannot be read: {problem}") from None
-    finally:
-        lines.close()
     if found.prints != solved.prints:
-        raise GuaranteeError(f"{name}: not published: the written files do not hold the published trees")
+        raise not_as_published(name, "trees")
     records, seconds = found.prints.records, time.perf_counter() - begun
     holds = not found.rare and all(one.holds for one in diverse)
     verdict = Verdict(guarantee, holds, found.least, records, found.sets, diversity=diverse, seconds=seconds)
     if not verdict.holds:
-        raise GuaranteeError(f"{name}: not published: the guarantee does not hold for the written files")
+        raise GuaranteeError(f"{name}: not published, for the guarantee does not hold for what was written")
     return verdict
 
 

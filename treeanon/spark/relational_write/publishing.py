@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -33,7 +33,7 @@ from treeanon.spark.relational_read.inputs import FolderTables
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.relational_write.parts import parts_for
 from treeanon.spark.relational_write.tables import DistributedTables, distributed_tables
-from treeanon.spark.session import Notifier
+from treeanon.spark.session import Notifier, reading_again
 from treeanon.spark.solving import SolveResult, verify_written
 from treeanon.spark.writing import Target
 from treeanon.verifier.verdict import Verdict
@@ -184,7 +184,10 @@ def write_tables(
 
     def check(place: str) -> None:
         notify("verifying the output")
-        with closing(lines_of_folder(spark, place.removeprefix("file:"), schema, ReadOptions())) as found:
+        with ExitStack() as stack:
+            stack.enter_context(reading_again(target.name, "trees"))
+            again = lines_of_folder(spark, place.removeprefix("file:"), schema, ReadOptions())
+            found = stack.enter_context(closing(again))
             _refuse_more(target.name, found.report)
             verdicts.append(verify_written(replace(found, name=target.name), dataset.schema, dataset, solved))
         notify.refuse_abandoned()
@@ -198,4 +201,4 @@ def write_tables(
 def _refuse_more(name: str, report: ReadReport | None) -> None:
     """Raise GuaranteeError for tables that say more than the trees."""
     if report is not None and (report.strays() or report.keys or report.dropped.paths()):
-        raise GuaranteeError(f"{name}: not published: its tables say more than the trees; please report this bug")
+        raise GuaranteeError(f"{name}: not published, for its tables say more than the trees; please report this bug")

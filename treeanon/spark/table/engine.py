@@ -31,7 +31,7 @@ from treeanon.release.table_search import require
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
 from treeanon.spark.records import Batches, batch_of, map_batches, persisted
-from treeanon.spark.session import Notifier, session
+from treeanon.spark.session import Notifier, not_as_published, reading_again, session
 from treeanon.spark.table.checking import check_written, fingerprint_of
 from treeanon.spark.table.inputs import Input, Pieces, flat_format, input_of_files, input_of_frame
 from treeanon.spark.table.reading import CODED, Rows, read_coded_rows
@@ -236,12 +236,12 @@ def _checked(
     """Read what was written and return the release with its verdict; GuaranteeError unless it is as intended."""
     notify("verifying the output")
     release, width = published.release, len(rows.columns)
-    with persisted(read_again(again, rows.columns)) as frame:
+    with reading_again(name, "rows"), persisted(read_again(again, rows.columns)) as frame:
         found = fingerprint_of(frame, width)
         if found != fingerprint_of(published.frame, width):
-            raise GuaranteeError(f"{name}: not published: the written files do not hold the published rows")
+            raise not_as_published(name, "rows")
         if found.rows + release.found.suppressed != rows.rows:
-            raise GuaranteeError(f"{name}: not published: rows are missing; please report this bug")
+            raise GuaranteeError(f"{name}: not published, for rows are missing; please report this bug")
         models = tuple(dict.fromkeys((*request.models, *release.models)))
         verdict, squares = check_written(frame, rows.columns, models)
     require(verdict, models)
