@@ -26,6 +26,7 @@ from treeanon.cli.main import main
 from treeanon.errors import DataError, FileError, GuaranteeError, HierarchyError, UsageError
 from treeanon.forest import ForestBuilder
 from treeanon.io.interface import ReadOptions, writer_of
+from treeanon.privacy.guarantee import Diversity
 from treeanon.spark import reading
 from treeanon.spark.engine import anonymize_frame, kept, request_of
 from treeanon.spark.interface import DistributedRelease, Job, engine_named
@@ -65,15 +66,18 @@ def solved_in(spark: Any, case: Case, partitions: int, sample: int | None = None
         return solve(dataset, request_of(seed=1, **asked), lambda _: None, sample)
 
 
-@pytest.mark.parametrize(("seed", "sample", "published"), [(1, None, True), (2, 12, True), (3, 15, False)])
+@pytest.mark.parametrize(
+    ("seed", "sample", "published", "diversity"),
+    [(1, None, True, "frequency"), (2, 12, True, "frequency"), (3, 15, False, "distinct")],
+)
 def test_l_diversity_is_counted_over_all_records(
-    spark: Any, tmp_path: Path, seed: int, sample: int | None, published: bool
+    spark: Any, tmp_path: Path, seed: int, sample: int | None, published: bool, diversity: Diversity
 ) -> None:
     case = Case(tmp_path / "c", seed, 60, "secret")
-    release = publish(case, k=3, sample=sample, l=2, as_published=published)
+    release = publish(case, k=3, sample=sample, l=2, as_published=published, diversity=diversity)
     written = ta.read(case.folder / "out", case.schema)
-    assert holds(list(written.records()), 3, 2, 1, known=KNOWN, sensitive=["secret"], l=2, diversity="frequency")
-    local = ta.verify(written, k=3, l=2, as_published=published)
+    assert holds(list(written.records()), 3, 2, 1, known=KNOWN, sensitive=["secret"], l=2, diversity=diversity)
+    local = ta.verify(written, k=3, l=2, as_published=published, diversity=diversity)
     assert local.holds and local.diversity == release.verdict.diversity
     assert release.verdict.holds
 
@@ -169,8 +173,8 @@ def test_a_collection_that_is_not_diverse_is_refused(spark: Any, tmp_path: Path)
     case = Case(tmp_path / "c", 1, 30, "secret")
     with pytest.raises(GuaranteeError, match="diverse"):
         publish(case, k=3, l=25)
-    with pytest.raises(UsageError, match="distinct l-diversity of trees is not counted"):
-        publish(case, k=3, l=2, diversity="distinct")
+    with pytest.raises(GuaranteeError, match="diverse"):
+        publish(case, k=3, l=3, diversity="distinct", sample=10)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 import treeanon as ta
-from tests.reference.guarantee import groups, values_held
+from tests.reference.guarantee import diverse, groups
 from tests.reference.objects import signed_groups
 from tests.spark.test_object_counting import draw_records
 from tests.support.hospital import folder_of, write_persons
 from tests.support.object_worlds import forest_of as objects_of
 from treeanon.privacy import Guarantee
-from treeanon.privacy.guarantee import roles_of
+from treeanon.privacy.guarantee import Diversity, roles_of
 from treeanon.spark import checking, signed
 from treeanon.spark.spread import Signs, Spread, SpreadCounter
 from treeanon.verifier.parts import PartCheck
@@ -57,6 +58,9 @@ def values_of(forest: ta.Forest, l: int, guarantee: Guarantee) -> list[tuple[int
         record = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))
         sensitive = np.isin(forest.classes.class_of[forest.label], roles_of(forest, guarantee).sensitive)
         found += [(int(v), np.unique(record[forest.label == v])) for v in np.unique(forest.label[sensitive])]
+    if guarantee.diversity == "distinct":
+        pairs = [(a, b, np.intersect1d(x, y)) for (a, x), (b, y) in combinations(found[1:], 2)]
+        found += [(a << 32 | b, both) for a, b, both in pairs if len(both)]
     return found
 
 
@@ -67,17 +71,20 @@ def of_rounds(forest: ta.Forest, guarantee: Guarantee) -> tuple[Counter, int, Co
     signs = Signs.of(labels, classes, roles)
     spread = Spread.of(labels, len(classes), guarantee, types=classes.types, kinds=classes.kinds, signs=signs)
     rows: list[tuple[int, int, int, int]] = []
+    wanted = None
+    if guarantee.l > 1:
+        kinds = np.where(np.isin(classes.class_of, roles.sensitive), classes.class_of, -1)
+        wanted = signed.Diversity(guarantee.l, kinds, guarantee.diversity == "distinct")
     for value, chosen in values_of(forest, guarantee.l, guarantee):
         rows.append((value, 0, 0, len(chosen)))
         counter = SpreadCounter(spread)
         counter.add(forest.take(chosen))
         rows += [(value, *row) for row in counter.taken().tolist()]
-    shared = SimpleNamespace(value=spread)
+    shared = SimpleNamespace(value=(spread, wanted))
     given = signed.batch_of("value long, first long, second long, persons long", *np.array(rows).T)
     beside = columns_of(signed._listed([given], shared))
     together = batches_of(signed._BESIDE, beside, [1, 2])
-    k, l = guarantee.k if guarantee.l == 1 else 1, guarantee.l  # noqa: E741
-    found = columns_of(signed._judged(together, shared, k, l, 10**6))
+    found = columns_of(signed._judged(together, shared, guarantee.k, 10**6))
     rare: Counter = Counter()
     for what, first, second, more, rest, persons in found.T.tolist():
         if what == signed._RARE:
@@ -108,7 +115,8 @@ def of_check(forest: ta.Forest, guarantee: Guarantee) -> SignedTotals:
     kind_of = np.where(np.isin(classes.class_of, roles_of(forest, guarantee).sensitive), classes.class_of, -1)
     shape = {"types": classes.types, "kinds": classes.kinds, "classes": classes}
     check = PartCheck.of(labels, is_known, guarantee, kind_of, **shape)
-    shared = SimpleNamespace(value=check.lackings)
+    lackings = check.lackings or check.nothing_lacking
+    shared = SimpleNamespace(value=(lackings, check.is_distinct))
     if guarantee.l == 1:
         rows = [(-1, -1, 0, 0, len(forest))]
         for counts in check.sets_of(parts_of(forest)):
@@ -120,7 +128,8 @@ def of_check(forest: ta.Forest, guarantee: Guarantee) -> SignedTotals:
     given = signed.batch_of("kind long, value long, first long, second long, persons long", *np.array(rows).T)
     beside = columns_of(checking._beside([given], shared))
     batches = batches_of(checking._BESIDE, beside, [2, 3, 4, 5, 0, 1])
-    return signed_totals((columns_of([b]) for b in batches), check.lackings, guarantee.k if guarantee.l == 1 else 1)
+    k = guarantee.k if guarantee.l == 1 else 1
+    return signed_totals((columns_of([b]) for b in batches), lackings, k, is_distinct=check.is_distinct)
 
 
 def slow_sets(forest: ta.Forest, guarantee: Guarantee, negative: tuple[str, ...]) -> dict:
@@ -193,25 +202,30 @@ def test_whole_objects_are_judged_as_by_brute_force(seed: int, m: int, n: int) -
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 0), (2, 1), (3, 1)])
-def test_groups_that_lack_something_are_diverse_or_not_as_by_brute_force(tmp_path: Path, m: int, n: int) -> None:
+@pytest.mark.parametrize(
+    ("diversity", "negative"),
+    [("frequency", ("sex", "diagnosis")), ("distinct", ("sex", "diagnosis")), ("distinct", ())],
+)
+def test_groups_are_diverse_or_not_as_by_brute_force(
+    tmp_path: Path, m: int, n: int, diversity: Diversity, negative: tuple[str, ...]
+) -> None:
     folder = folder_of(tmp_path / "f", "secret")
     for seed in range(3):
         source = write_persons(tmp_path / f"p{seed}.ndjson", seed, 14)
         forest = ta.read(source, ta.Schema.load(folder / "s.toml"))
-        negative = ("sex", "diagnosis")
-        guarantee = Guarantee(1, m, n, l=2, negative=negative)
+        guarantee = Guarantee(1, m, n, l=2, negative=negative, diversity=diversity)
         slow, records = slow_sets(forest, guarantee, negative), list(forest.records())
 
         def fails(name: tuple, slow: dict = slow, records: list = records) -> bool:
-            held = Counter(value for who in slow[name] for value in values_held(records[who], "secret"))
-            return bool(held) and max(held.values()) * 2 > len(slow[name])
+            return not diverse(records, slow[name], "secret", 2, diversity)
 
         rare, _, _ = of_rounds(forest, guarantee)
         rare = Counter({name: persons for name, persons in rare.items() if any(name)})
+        assert rare
         compared(rare, slow, fails)
         found = of_check(forest, guarantee).largest_l
-        verdict = ta.verify(forest, k=1, m=m, n=n, l=2, negative=negative)
-        assert [one.largest_l for one in verdict.diversity] == list(found.values())
+        verdict = ta.verify(forest, guarantee=guarantee)
+        assert [one.largest_l for one in verdict.diversity] == [max(least, 1) for least in found.values()]
 
 
 def test_a_label_that_may_not_occur_is_held_by_nobody(tmp_path: Path) -> None:
@@ -224,7 +238,7 @@ def test_a_label_that_may_not_occur_is_held_by_nobody(tmp_path: Path) -> None:
     for counts in check.sets_of([forest]):
         rows += [(-1, -1, *row) for row in zip(*(c.tolist() for c in counts), strict=True)]
     given = signed.batch_of("kind long, value long, first long, second long, persons long", *np.array(rows).T)
-    beside = columns_of(checking._beside([given], SimpleNamespace(value=check.lackings)))
+    beside = columns_of(checking._beside([given], SimpleNamespace(value=(check.lackings, False))))
     batches = batches_of(checking._BESIDE, beside, [2, 3, 4, 5, 0, 1])
     found = signed_totals((columns_of([b]) for b in batches), check.lackings, 1)
     assert (found.least, found.rare) == (0, 1)

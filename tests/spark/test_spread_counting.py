@@ -70,7 +70,6 @@ def test_words_hold_what_fits() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"l": 2, "diversity": "distinct"},
         {"negative": ("sex",), "attacker": "joint"},
         {"m": 3, "n": 2, "attacker": "joint"},
         {"m": 8, "n": 0},

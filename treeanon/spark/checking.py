@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _SETS = "first long, second long, persons long"
-_VALUED = "kind int, value int, first long, second long, persons long"
+_VALUED = "kind int, value long, first long, second long, persons long"
 _BESIDE = "kind long, value long, first long, second long, more long, rest long, persons long"
 _TOTALS = "what int, least long, sets long, rare long"
 _SETS_SEEN, _LARGEST_L = -1, -2
@@ -88,7 +88,7 @@ def check_diversity(frame: DataFrame, forests: Forests, check: PartCheck, ended:
         return {}
     shared = frame.sparkSession.sparkContext.broadcast((check, ended))
     counted = map_batches(frame, partial(_valued, forests=forests, shared=shared), _VALUED)
-    if check.lackings is not None:
+    if check.lackings is not None or check.is_distinct:
         found = _signed(counted, check, 1).where(f"what = {_LARGEST_L}")
         least = found.groupBy(f.col("rare").alias("kind")).agg(f.min("least").alias("l"))
         return {int(row["kind"]): int(row["l"]) for row in least.collect()}
@@ -101,7 +101,8 @@ def check_diversity(frame: DataFrame, forests: Forests, check: PartCheck, ended:
 
 def _signed(counted: DataFrame, check: PartCheck, k: int) -> DataFrame:
     """Return the totals of sets of which something may be lacking, from those that the parts have counted."""
-    shared = counted.sparkSession.sparkContext.broadcast(check.lackings)
+    lackings = check.lackings or check.nothing_lacking
+    shared = counted.sparkSession.sparkContext.broadcast((lackings, check.is_distinct))
     beside = map_batches(counted, partial(_beside, shared=shared), _BESIDE)
     order = ("first", "second", "more", "rest", "kind", "value")
     together = beside.repartition("first", "second").sortWithinPartitions(*order)
@@ -110,12 +111,13 @@ def _signed(counted: DataFrame, check: PartCheck, k: int) -> DataFrame:
 
 def _beside(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield every set beside those that it holds more than; rows that are no sets as they are."""
+    lackings, _ = shared.value
     for batch in batches:
         kind, value, first, second, persons = (column.to_numpy() for column in batch.columns)
         is_set = np.flatnonzero(first != _PRINT)
         for i in range(0, len(is_set), 1 << 14):
             some = is_set[i : i + (1 << 14)]
-            for chosen, words in shared.value.beside(first[some], second[some]):
+            for chosen, words in lackings.beside(first[some], second[some]):
                 rows = some[chosen]
                 yield batch_of(_BESIDE, kind[rows], value[rows], *words, persons[rows])
         rest = first == _PRINT
@@ -135,7 +137,8 @@ def _signed_totals(batches: Batches, shared: Any, k: int) -> Iterator[pa.RecordB
             prints.append(batch_of(_TOTALS, rows[3, is_print], rows[6, is_print], nothing, nothing))
             yield rows[:, ~is_print]
 
-    total = signed_totals(sets(), shared.value, k)
+    lackings, is_distinct = shared.value
+    total = signed_totals(sets(), lackings, k, is_distinct=is_distinct)
     if total.least is not None:
         yield batch_of(_TOTALS, [_SETS_SEEN], [total.least], [total.sets], [total.rare])
     for kind, least in total.largest_l.items():

@@ -208,7 +208,7 @@ def _holders_of(batches: Batches, forests: Forests, shared: Any) -> Iterator[pa.
 
 def _signed_supports(summed: DataFrame, spread: Spread, k: int) -> Supports:
     """Return the supports of all sets, those with something that is known to be lacking among them."""
-    found = judged(summed, spread, k, 1, MAX_RARE)
+    found = judged(summed, spread, k, MAX_RARE)
     rare = tuple(RareSet(one.labels, one.relations, one.persons, one.lacks) for one in found.rare)
     sums = np.array([found.sums.get((PRINTS - i, 0), 0) for i in range(SUMS + 1)])
     tallied = [(TALLY - first, second, times) for (first, second), times in found.sums.items() if first <= TALLY]

@@ -8,8 +8,9 @@ The check of what was written (`treeanon.verifier.signed`) shares nothing with t
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any
@@ -33,8 +34,46 @@ _BESIDE = "value long, first long, second long, more long, rest long, persons lo
 _FOUND = "what int, first long, second long, more long, rest long, persons long"
 _RARE, _SINGLE, _OTHER, _LEAST, _SETS, _RARE_SETS = range(6)
 
+_PAIR = 1 << 32
+"""The value of rows that count the persons with two sensitive values is the smaller times this, plus the other."""
+
 Surplus = frozenset[tuple[str, int]]
 """Labels and relations that a set has more than another: ("label", number plus 1) and ("relation", bit)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Diversity:
+    """What diversity is wanted: l, by the share of a value or by `is_distinct` values.
+
+    `class_of` has the class of every sensitive label, -1 for others.
+    """
+
+    l: int = 1  # noqa: E741 - its name in the literature
+    class_of: Longs = field(default_factory=lambda: np.empty(0, np.int64))
+    is_distinct: bool = False
+
+    def pair(self, one: Longs, other: Longs) -> Longs:
+        """Return the number that stands for those who hold both of two values."""
+        found: Longs = np.minimum(one, other) * _PAIR + np.maximum(one, other)
+        return found
+
+    def fails(self, persons: Mapping[int, int], less: int = 0) -> bool:
+        """Return whether some persons, by value, are not diverse, or may not be if any `less` of them go."""
+        single = [value for value, many in persons.items() if EVERYBODY < value < _PAIR and many > 0]
+        if not self.is_distinct:
+            return any(persons[value] * self.l > persons[EVERYBODY] - less for value in single)
+        left: dict[int, int] = {}
+        for value in single:
+            own = int(self.class_of[value])
+            left[own] = left.get(own, 0) + (persons[value] > less)
+        # Those who hold one value of two: of which others are too few.
+        lost = {value: int(persons[value] > less) for value in single}
+        for pair, both in persons.items():
+            if pair < _PAIR or not both:
+                continue
+            for one, other in (divmod(pair, _PAIR), divmod(pair, _PAIR)[::-1]):
+                lost[one] += persons[other] > less and persons[other] - both <= less
+        return any(left[int(self.class_of[value])] - lost[value] < self.l for value in single)
 
 
 @dataclass(frozen=True)
@@ -62,20 +101,20 @@ class Judged:
     sums: Mapping[tuple[int, int], int]
 
 
-def judged(summed: DataFrame, spread: Spread, k: int, l: int, most: int) -> Judged:  # noqa: E741 - its name in the literature
-    """Return what of counted sets, and of sets with something lacking, fewer than k persons hold, or is not l-diverse.
+def judged(summed: DataFrame, spread: Spread, k: int, most: int, wanted: Diversity | None = None) -> Judged:
+    """Return what of counted sets, and of sets with something lacking, fewer than k persons hold, or is not diverse.
 
     `summed` has the first and second word of sets and their persons, and for diversity a value. Words below 0 stand for
     rows that are no sets; the set of no labels counts all persons. At most `most` rare sets are returned.
     """
     from pyspark.sql import functions as f
 
-    shared = summed.sparkSession.sparkContext.broadcast(spread)
+    shared = summed.sparkSession.sparkContext.broadcast((spread, wanted))
     given = summed if "value" in summed.columns else summed.withColumn("value", f.lit(EVERYBODY))
     given = given.select("value", "first", "second", "persons")
     beside = map_batches(given, partial(_listed, shared=shared), _BESIDE)
     together = beside.repartition("first", "second").sortWithinPartitions("first", "second")
-    table = map_batches(together, partial(_judged, shared=shared, k=k, l=l, most=most), _FOUND).toArrow()
+    table = map_batches(together, partial(_judged, shared=shared, k=k, most=most), _FOUND).toArrow()
     what, first, second, more, rest, persons = (column.to_numpy() for column in table.columns)
     rare = what == _RARE
     order = np.flatnonzero(rare)[np.lexsort((rest[rare], more[rare], second[rare], first[rare]))][:most]
@@ -108,7 +147,8 @@ def _labels_alone(spread: Spread) -> int:
 
 def _listed(batches: Batches, shared: Any) -> Iterator[pa.RecordBatch]:
     """Yield every counted set beside the sets that it holds more than."""
-    spread, signs = shared.value, shared.value.signs
+    spread, _ = shared.value
+    signs = spread.signs
     for batch in batches:
         value, first, second, persons = (column.to_numpy() for column in batch.columns)
         for i in range(0, len(first), 1 << 14):
@@ -145,9 +185,9 @@ def _begins(columns: np.ndarray) -> Longs:
     return np.flatnonzero(np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)))
 
 
-def _judged(batches: Batches, shared: Any, k: int, l: int, most: int) -> Iterator[pa.RecordBatch]:  # noqa: E741
+def _judged(batches: Batches, shared: Any, k: int, most: int) -> Iterator[pa.RecordBatch]:
     """Yield the rare sets of a partition, its single labels, its rows that are no sets, and its totals."""
-    spread = shared.value
+    spread, wanted = shared.value
     totals = {_LEAST: np.iinfo(np.int64).max, _SETS: 0, _RARE_SETS: 0}
     kept = np.empty((5, 0), np.int64)
     for columns, begins in whole_groups(batches):
@@ -157,13 +197,13 @@ def _judged(batches: Batches, shared: Any, k: int, l: int, most: int) -> Iterato
         yield batch_of(_FOUND, np.full(int(other.sum()), _OTHER), *columns[1:, other])
         single = sets & (second == 0) & (first < 1 << spread.bits)
         yield batch_of(_FOUND, np.full(int(single.sum()), _SINGLE), *columns[1:, single])
-        found = [columns[1:, sets & (persons < k)]] if l == 1 else []
+        found = [columns[1:, sets & (persons < k)]] if wanted is None else []
         if sets.any():
             totals[_LEAST] = min(totals[_LEAST], int(persons[sets].min()))
             totals[_SETS] += int(sets.sum())
-        for begin, end in _in_question(columns, begins, spread, k, l):
+        for begin, end in _in_question(columns, begins, spread, k, wanted):
             group = _Group(spread, columns[:, begin:end])
-            rare = [*group.failing(k, l)]
+            rare = [*(group.rare(k) if wanted is None else group.not_diverse(wanted))]
             totals[_LEAST] = min([totals[_LEAST], *(row[-1] for row in rare)])
             found.append(np.array(rare, np.int64).reshape(-1, 5).T)
         totals[_RARE_SETS] += sum(part.shape[1] for part in found)
@@ -176,19 +216,23 @@ def _judged(batches: Batches, shared: Any, k: int, l: int, most: int) -> Iterato
         yield batch_of(_FOUND, list(totals), nothing, nothing, nothing, nothing, list(totals.values()))
 
 
-def _in_question(columns: np.ndarray, begins: Longs, spread: Spread, k: int, l: int) -> Iterator[tuple[int, int]]:  # noqa: E741
+def _in_question(
+    columns: np.ndarray, begins: Longs, spread: Spread, k: int, wanted: Diversity | None
+) -> Iterator[tuple[int, int]]:
     """Yield where the rows of sets begin and end of which something lacking can be rare, or not diverse."""
     value, first, _, more, rest, persons = columns
     is_base, all_of = (more == 0) & (rest == 0), value == EVERYBODY
     everybody = np.maximum.reduceat(np.where(is_base & all_of, persons, 0), begins)
     of_value = np.maximum.reduceat(np.where(is_base & ~all_of, persons, 0), begins)
     most = np.maximum.reduceat(np.where(~is_base & all_of, persons, 0), begins)
-    least = np.full(len(begins), k) if l == 1 else of_value * l
     # No more than m labels and n relations can be lacking, each of which at most so many hold.
-    asked = (everybody - (spread.m + spread.n) * most < least) & (first[begins] >= 0)
-    asked &= (most > 0) | (l > 1)
+    left = everybody - (spread.m + spread.n) * most
+    if wanted is None:
+        asked = (left < k) & (most > 0)
+    else:
+        asked = (of_value > 0) & (wanted.is_distinct | (left < of_value * wanted.l))
     ends = np.append(begins[1:], columns.shape[1])
-    for at in np.flatnonzero(asked).tolist():
+    for at in np.flatnonzero(asked & (first[begins] >= 0)).tolist():
         yield int(begins[at]), int(ends[at])
 
 
@@ -211,24 +255,26 @@ class _Group:
         bits = [bit for bit in range(mask.bit_length()) if mask >> bit & 1]
         return frozenset([*(("label", place + 1) for place in lacking), *(("relation", bit) for bit in bits)])
 
-    def failing(self, k: int, l: int) -> Iterator[tuple[int, int, int, int, int]]:  # noqa: E741
-        """Yield what is lacking and rare: the words of P and of what is lacking, and the persons.
-
-        With l above 1: what is not l-diverse, P itself among it.
-        """
+    def rare(self, k: int) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yield what is lacking and rare: the words of P and of what is lacking, and the persons."""
         everybody = self.persons[EVERYBODY]
-        most = max((of[frozenset()] for value, of in self.persons.items() if value != EVERYBODY), default=0)
-        need = k if l == 1 else most * l
-        if l > 1 and most * l > everybody[frozenset()]:
-            yield self.first, self.second, 0, 0, everybody[frozenset()]
-        for lacking in self._lacking(everybody[frozenset()] - need):
-            persons = _without(everybody, lacking)
-            if l == 1:
-                fails = 0 < persons < k
-            else:
-                fails = any(_without(of, lacking) * l > persons for v, of in self.persons.items() if v != EVERYBODY)
-            if fails:
+        for lacking in self._lacking(everybody[frozenset()] - k):
+            if 0 < (persons := _without(everybody, lacking)) < k:
                 yield self.first, self.second, *self._words(lacking), persons
+
+    def not_diverse(self, wanted: Diversity) -> Iterator[tuple[int, int, int, int, int]]:
+        """Yield what is lacking and not diverse, in the same form; P itself among it, of which nothing is lacking."""
+        held = {value: of.get(frozenset(), 0) for value, of in self.persons.items()}
+        if wanted.fails(held):
+            yield self.first, self.second, 0, 0, held[EVERYBODY]
+        if len(self.persons[EVERYBODY]) == 1:
+            return
+        # As many may go, whoever they are.
+        spare = bisect_left(range(held[EVERYBODY]), True, key=lambda less: wanted.fails(held, less)) - 1
+        for lacking in self._lacking(spare):
+            left = {value: _without(of, lacking) for value, of in self.persons.items()}
+            if wanted.fails(left):
+                yield self.first, self.second, *self._words(lacking), left[EVERYBODY]
 
     def _lacking(self, spare: int) -> Iterator[tuple[tuple[str, int], ...]]:
         """Yield what may be lacking so that fewer are left than are needed: more than `spare` hold some of it."""

@@ -67,6 +67,7 @@ from treeanon.spark.records import (
 )
 from treeanon.spark.repair import CostModel, Repair, add_witnesses
 from treeanon.spark.session import not_as_published, reading_again, spark_failures
+from treeanon.spark.signed import Diversity
 from treeanon.spark.spread import Outliers, Signs, Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
 from treeanon.verifier.traces import pairs_in
@@ -413,9 +414,12 @@ def _holders(
 
 
 def _not_diverse(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, ended: Longs) -> tuple[RareSet, ...]:
-    published, spread = recipe.broadcast(dataset).after, _spread(dataset, recipe, guarantee)
-    sensitive = np.isin(dataset.classes.class_of, roles_of(dataset, guarantee).sensitive)
-    return sets_not_diverse(dataset.frame, published, spread, sensitive, guarantee.l, ended)
+    classes, published = dataset.classes, recipe.broadcast(dataset).after
+    is_distinct = guarantee.diversity == "distinct"
+    spread = _spread(dataset, recipe, guarantee, signed=is_distinct)
+    is_sensitive = np.isin(classes.class_of, roles_of(dataset, guarantee).sensitive)
+    wanted = Diversity(guarantee.l, np.where(is_sensitive, classes.class_of, -1), is_distinct)
+    return sets_not_diverse(dataset.frame, published, spread, wanted, ended)
 
 
 def _ended(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Longs:
@@ -425,12 +429,15 @@ def _ended(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Longs:
     return ended_pairs(dataset.frame, recipe.broadcast(dataset).after, label_pairs)
 
 
-def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee) -> Spread:
-    """Return the counting of all labels, `*` included, that the recipe can publish and an attacker may know."""
+def _spread(dataset: Dataset, recipe: Recipe, guarantee: Guarantee, *, signed: bool = False) -> Spread:
+    """Return the counting of all labels, `*` included, that the recipe can publish and an attacker may know.
+
+    It has signs where a class is negative, or with `signed`.
+    """
     roles, classes = roles_of(dataset, guarantee), dataset.classes
     labels = unique_values(recipe.mapping)
     mine = labels[np.isin(classes.class_of[labels], [-1, *roles.known])].astype(np.int32)
-    signs = Signs.of(mine, classes, roles)
+    signs = Signs.of(mine, classes, roles) if roles.negative or signed else None
     return Spread.of(mine, len(classes), guarantee, types=classes.types, kinds=classes.kinds, signs=signs)
 
 
@@ -479,7 +486,8 @@ def _diversity(dataset: Dataset, guarantee: Guarantee, largest: Mapping[int, int
     if guarantee.l == 1:
         return ()
     names = [(dataset.classes.names[index], largest.get(index)) for index in roles_of(dataset, guarantee).sensitive]
-    return tuple(Diverse(name, least is None or least >= guarantee.l, least) for name, least in names)
+    known = [(name, None if least is None else max(least, 1)) for name, least in names]
+    return tuple(Diverse(name, least is None or least >= guarantee.l, least) for name, least in known)
 
 
 def release_counts(dataset: Dataset, solved: SolveResult) -> dict[str, Any]:

@@ -52,10 +52,8 @@ class Signs:
     deniable: Flags
 
     @classmethod
-    def of(cls, labels: Ints, classes: Classes, roles: Roles) -> Signs | None:
-        """Return the signs of labels; None where no class is negative."""
-        if not roles.negative:
-            return None
+    def of(cls, labels: Ints, classes: Classes, roles: Roles) -> Signs:
+        """Return the signs of labels; of none if no class is negative."""
         group = classes.class_of[labels].astype(np.int64) + 1
         deniable = np.zeros((len(classes.names) + 1,) * 2, bool)
         for index in roles.negative:
@@ -135,8 +133,6 @@ class Spread:
 
 def refuse_unspreadable(guarantee: Guarantee) -> None:
     """Raise UsageError for a guarantee that only the local engine can count."""
-    if guarantee.l > 1 and guarantee.diversity != "frequency":
-        raise UsageError("distinct l-diversity of trees is not counted by an engine beside the local one; frequency is")
     if guarantee.attacker == "joint" and guarantee.negative and guarantee.m > 1 and guarantee.n > 0:
         raise UsageError(
             "negative knowledge of a joint attacker is not counted by an engine beside the local one; without"

@@ -18,7 +18,7 @@ from treeanon.forest import Classes, Forest
 from treeanon.kernels.verify import knowledge
 from treeanon.kernels.verify.supports import count_pairs, words_of_rows
 from treeanon.privacy.guarantee import Guarantee
-from treeanon.verifier.signed import Lackings
+from treeanon.verifier.signed import PAIR, Lackings
 from treeanon.verifier.tree_knowledge import above_of, are_few_pairs, deniable_below, deniable_with, starts_of
 
 _WORD = 62
@@ -41,7 +41,8 @@ class PartCheck:
 
     `number` has the place of a label in `labels`, or -1; `is_known` says of each label whether an attacker may know it;
     `kind_of` has the class of sensitive values, -1 for other labels. `types` and `kinds` are those of whole objects.
-    `lackings` says what persons may be known to lack.
+    `lackings` says what persons may be known to lack. `is_distinct` says that l-diversity is counted by values left
+    without those of one, for which persons are counted by pairs of values, too.
     """
 
     labels: Ints
@@ -53,6 +54,8 @@ class PartCheck:
     types: int = 0
     kinds: int = 1
     lackings: Lackings | None = None
+    nothing_lacking: Lackings | None = None
+    is_distinct: bool = False
 
     @classmethod
     def of(
@@ -68,29 +71,31 @@ class PartCheck:
     ) -> PartCheck:
         """Return the check of a guarantee in which these labels may occur; UsageError for one that cannot be parted.
 
-        Negative knowledge needs the `classes` of the labels.
+        Negative knowledge and distinct diversity need the `classes` of the labels.
         """
         joint = guarantee.attacker == "joint" and guarantee.m > 2 and guarantee.n > 1
         joint |= guarantee.attacker == "joint" and bool(guarantee.negative) and guarantee.m > 1 and guarantee.n > 0
-        distinct = guarantee.l > 1 and (guarantee.diversity != "frequency" or kind_of is None)
-        if distinct or joint or (guarantee.negative and classes is None):
-            raise UsageError("distinct diversity and joint attackers are checked in one place alone")
+        is_distinct = guarantee.l > 1 and guarantee.diversity == "distinct"
+        if joint or (guarantee.l > 1 and kind_of is None) or ((guarantee.negative or is_distinct) and classes is None):
+            raise UsageError("such joint attackers are checked in one place alone")
         number = np.full(len(is_known), -1, np.int32)
         number[labels] = np.arange(len(labels), dtype=np.int32)
         sensitive = np.full(len(is_known), -1, np.int32) if kind_of is None else kind_of
         n = guarantee.n if guarantee.m > 1 else 0
-        found = cls(labels, number, is_known, guarantee.m, n, sensitive, types, kinds)
+        found = cls(labels, number, is_known, guarantee.m, n, sensitive, types, kinds, is_distinct=is_distinct)
         in_second = max(found.m - _WORD // found.bits, 0) * found.bits
         if in_second + found.relations > _WORD:
             raise UsageError(f"sets of m = {found.m} of {len(labels):,} labels are too many to be counted")
-        if guarantee.negative and classes is not None:
-            return replace(found, lackings=found._lackings_of(guarantee, classes))
-        return found
+        if classes is None or not (guarantee.negative or is_distinct):
+            return found
+        lackings = found._lackings_of(guarantee, classes)
+        return replace(found, lackings=lackings) if guarantee.negative else replace(found, nothing_lacking=lackings)
 
     def _lackings_of(self, guarantee: Guarantee, classes: Classes) -> Lackings:
         denied = tuple(classes.index(name) for name in guarantee.negative)
         above = above_of(classes)
         deniable = deniable_with(above, denied) if classes.types else deniable_below(above, denied)
+        deniable = deniable if denied else np.zeros_like(above)
         group = np.append(0, classes.class_of[self.labels].astype(np.int64) + 1)
         is_denied = np.isin(group - 1, denied)
         is_denied[0] = False
@@ -151,20 +156,38 @@ class PartCheck:
     def valued_sets_of(self, forests: Iterable[Forest]) -> Iterator[tuple[int, int, Counts]]:
         """Yield the sets of the persons of a part with each sensitive value, with the value and its class.
 
-        A value of -1 stands for all persons. Sets and values may come repeatedly.
+        A value of -1 stands for all persons, one of `PAIR` or more for those who hold two. Sets and values may come
+        repeatedly.
         """
         for forest in forests:
-            for start in range(0, len(forest), _AT_ONCE):
-                some = forest[start : start + _AT_ONCE]
-                place = np.repeat(np.arange(len(some)), np.diff(some.offsets))
-                yield -1, -1, self._counts_of(some)
+            everybody = np.arange(len(forest))
+            for value, kind, holders in ((-1, -1, everybody), *self._holders(forest)):
+                for start in range(0, len(holders), _AT_ONCE):
+                    yield value, kind, self._counts_of(forest.take(holders[start : start + _AT_ONCE]))
                 if self.lackings is not None:
-                    yield -1, -1, self._nothing(len(some))
-                for value in unique_values(some.label[self.kind_of[some.label] >= 0]).tolist():
-                    holders = unique_values(place[some.label == value])
-                    yield value, int(self.kind_of[value]), self._counts_of(some.take(holders))
-                    if self.lackings is not None:
-                        yield value, int(self.kind_of[value]), self._nothing(len(holders))
+                    yield value, kind, self._nothing(len(holders))
+
+    def _holders(self, forest: Forest) -> Iterator[tuple[int, int, Longs]]:
+        """Yield sensitive values, and pairs of values of one class, with their class and the records that hold them."""
+        there = np.flatnonzero(self.kind_of[forest.label] >= 0)
+        place = np.repeat(np.arange(len(forest)), np.diff(forest.offsets))[there]
+        width = len(self.kind_of)
+        place, value = np.divmod(unique_values(place * np.int64(width) + forest.label[there]), width)
+        found = [(value, place)]
+        for apart in range(1, len(place) if self.is_distinct else 1):
+            # The values of a record stand side by side, ascending.
+            both = np.flatnonzero(place[apart:] == place[:-apart])
+            if not len(both):
+                break
+            one, other = value[both], value[both + apart]
+            alike = self.kind_of[one] == self.kind_of[other]
+            found.append(((one[alike] + 1) * PAIR + other[alike], place[both][alike]))
+        codes, holders = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.argsort(codes, kind="stable")
+        codes, holders = codes[order], holders[order]
+        begins = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
+        for code, records in zip(codes[begins].tolist(), np.split(holders, begins[1:]), strict=False):
+            yield code, int(self.kind_of[code % PAIR]), records
 
     def _nothing(self, persons: int) -> Counts:
         """Return the set of nothing, which all hold: those who lack something are taken from them."""

@@ -8,6 +8,7 @@ left.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -19,6 +20,9 @@ from treeanon.arrays import Flags, Longs
 _WORD = 62
 ALL = -1
 """The class and the value of rows that count all persons of a set, not those who hold a sensitive value."""
+
+PAIR = 1 << 31
+"""The value of rows that count persons who hold two values is the first plus 1, times this, plus the other."""
 
 Table = dict[int, dict[frozenset[int], int]]
 """By value: persons by what they hold more than a set: codes of labels, and bits of relations as numbers below 0."""
@@ -118,10 +122,12 @@ class Lackings:
 class SignedTotals:
     """Totals of sets with and without something lacking: the least persons, the sets seen, those of fewer than k.
 
-    `largest_l` has the largest l that holds by class of sensitive values.
+    `largest_l` has the largest l that holds by class of sensitive values: of the share of a value, or (`is_distinct`)
+    the values that are left without those who hold one.
     """
 
     k: int
+    is_distinct: bool = False
     least: int | None = None
     sets: int = 0
     rare: int = 0
@@ -155,19 +161,35 @@ class SignedTotals:
         self.sets += 1
         self.rare += persons < self.k
         self.least = persons if self.least is None else min(self.least, persons)
-        for value, of in table.items():
-            if value != ALL and of.get(frozenset(), 0) > 0:
-                found = persons // of[frozenset()]
-                self.largest_l[kinds[value]] = min(found, self.largest_l.get(kinds[value], found))
+        for kind, found in self._largest_l(table, kinds, persons, 0):
+            self.largest_l[kind] = min(found, self.largest_l.get(kind, found))
+
+    def _largest_l(self, table: Table, kinds: Mapping[int, int], persons: int, less: int) -> Iterator[tuple[int, int]]:
+        """Yield classes with an l that holds of a set of so many persons, also if any `less` of its persons go.
+
+        By shares, `persons` are those left then.
+        """
+        held = {value: many for value, of in table.items() if value != ALL and (many := of.get(frozenset(), 0)) > 0}
+        if not self.is_distinct:
+            yield from ((kinds[value], persons // many) for value, many in held.items())
+            return
+        enough: Counter[int] = Counter(kinds[value] for value, many in held.items() if value < PAIR and many > less)
+        # Of how many values too few persons are left without those who hold another one, by that one.
+        gone: Counter[int] = Counter(value for value, many in held.items() if value < PAIR and many > less)
+        for pair, both in held.items():
+            if pair >= PAIR:
+                one, other = pair // PAIR - 1, pair % PAIR
+                for a, b in ((one, other), (other, one)):
+                    gone[b] += held[a] > less >= held[a] - both
+        yield from ((kinds[value], enough[kinds[value]] - gone[value]) for value in held if value < PAIR)
 
     def _is_safe(self, table: Table, kinds: Mapping[int, int], left: int) -> bool:
         """Return whether a part of a set that `left` persons at least are left of can change no total that matters."""
         if left < max(self.k, self.least or 0):
             return False
+        less = table[ALL][frozenset()] - left
         return all(
-            of.get(frozenset(), 0) * (self.largest_l.get(kinds[value], 0) or left + 1) <= left
-            for value, of in table.items()
-            if value != ALL and of.get(frozenset(), 0) > 0
+            found >= self.largest_l.get(kind, found + 1) for kind, found in self._largest_l(table, kinds, left, less)
         )
 
     def _take_away(
@@ -201,12 +223,14 @@ def _subsets(size: int, most: int) -> Iterator[Longs]:
             yield np.array(chosen, np.int64)
 
 
-def signed_totals(batches: Iterable[np.ndarray], lackings: Lackings, k: int) -> SignedTotals:
+def signed_totals(
+    batches: Iterable[np.ndarray], lackings: Lackings, k: int, *, is_distinct: bool = False
+) -> SignedTotals:
     """Return the totals of rows in the order of their sets P, and of what is held more, class and value.
 
     All rows of one set follow each other, also over batches. The columns are those of `SignedTotals.add`.
     """
-    totals, left = SignedTotals(k), np.zeros((7, 0), np.int64)
+    totals, left = SignedTotals(k, is_distinct), np.zeros((7, 0), np.int64)
     for batch in batches:
         rows = np.concatenate([left, batch], axis=1)
         begins = _begins(rows[2:4])
