@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from treeanon.api import anonymize, append, apply, verify
-    from treeanon.cli.job import JobResult, run
+    from treeanon.cli.run import JobResult, run
     from treeanon.errors import GuaranteeError, TreeanonError
     from treeanon.forest import Forest
     from treeanon.hierarchy import Hierarchy
@@ -83,7 +83,7 @@ _HOMES = {
     "GuaranteeError": "treeanon.errors",
     "Hierarchy": "treeanon.hierarchy",
     "History": "treeanon.release",
-    "JobResult": "treeanon.cli.job",
+    "JobResult": "treeanon.cli.run",
     "PermutedRelease": "treeanon.release",
     "Preview": "treeanon.previews.preview",
     "Recommendation": "treeanon.release.recommend",
@@ -108,7 +108,7 @@ _HOMES = {
     "recommend": "treeanon.release.recommend",
     "report": "treeanon.reports.signed.report",
     "risk": "treeanon.risks",
-    "run": "treeanon.cli.job",
+    "run": "treeanon.cli.run",
     "table_of": "treeanon.io.columns.frames",
     "verify": "treeanon.api",
     "write": "treeanon.io",

@@ -13,7 +13,7 @@ import treeanon as ta
 from tests.cli.test_compare import run, told
 from tests.support.paths import ROOT
 from treeanon.errors import UsageError
-from treeanon.forest.compared import in_terms_of
+from treeanon.metrics.measure import in_terms_of
 from treeanon.metrics.values import rpd
 from treeanon.table.compared import schema_as_published
 
@@ -127,7 +127,7 @@ def test_a_freeform_release_is_checked_as_one(tmp_path: Path) -> None:
 
 
 def test_many_rows_are_not_paired_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treeanon.cli.compare_rows._MOST_PAIRED", 10)
+    monkeypatch.setattr("treeanon.cli.comparisons._MOST_PAIRED", 10)
     asked = (CENSUS[0], CENSUS[0], "-s", CENSUS[1], "-k", 3)
     assert "as_freeform" not in told(*asked)
     assert "treeanon verify --original" in run("compare", *asked).stdout

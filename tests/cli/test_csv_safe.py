@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import treeanon as ta
 from tests.support.command_line import treeanon
 from treeanon.errors import SchemaError, UsageError
-from treeanon.io.columns.formulas import is_formula, shielded, unshielded
+from treeanon.io.columns.texts import is_formula, shielded, unshielded
 from treeanon.privacy.models import KAnonymity
 from treeanon.release import TableRequest
 from treeanon.schema.dump import dump_schema

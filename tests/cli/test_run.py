@@ -17,7 +17,7 @@ import treeanon as ta
 from tests.support.command_line import treeanon
 from tests.support.paths import ROOT
 from treeanon.cli.anonymize import command as anonymize
-from treeanon.cli.job import options_of
+from treeanon.cli.run import options_of
 from treeanon.errors import FileError, GuaranteeError, SchemaError, UsageError
 
 SCHEMA = 'version = 1\n[input]\nformat = "ndjson"\none_per_person = true\n[[class]]\nname = "age"\npath = "age"\n'

@@ -14,7 +14,7 @@ from tests.support.object_worlds import SCHEMA, document, random_record
 from tests.support.paths import ROOT
 from tests.support.profiles import few
 from treeanon.errors import UsageError
-from treeanon.forest.merged import has_moved_nodes, merged
+from treeanon.forest.planting import has_moved_nodes, merged
 from treeanon.io.memory import forest_of_records
 from treeanon.schema.dump import dump_schema
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from treeanon.forest import Classes
 from treeanon.hierarchy import Hierarchy, Intervals
-from treeanon.hierarchy.number_texts import NumberTexts, steps_of_text, steps_of_texts, texts_of_steps
-from treeanon.hierarchy.numbers import decimal_text
+from treeanon.hierarchy.numbers import NumberTexts, decimal_text, steps_of_text, steps_of_texts, texts_of_steps
 
 WIDTHS = st.sampled_from([(5,), (5, 10), (1, 10, 100), (0.5, 2.5)])
 BOUNDS = st.sampled_from([None, -7, 0, 20, 1000])

@@ -13,7 +13,7 @@ from treeanon.infer import propose, render_schema
 from treeanon.infer.builders import builder_for, nice_widths, type_of
 from treeanon.infer.decide import class_names
 from treeanon.infer.propose import tree_classes
-from treeanon.infer.stats import Values
+from treeanon.infer.sampling import Values
 
 
 def values(*texts, quoted=True):

@@ -19,8 +19,8 @@ from tests.support import health_data, shop_data
 from treeanon.cli.main import exit_code, main
 from treeanon.errors import UsageError
 from treeanon.infer import propose, render_schema
+from treeanon.infer.sampling import Spread, spread
 from treeanon.infer.secrets import secret_name, secret_shape, words
-from treeanon.infer.spread import Spread, spread
 
 SECRET = """
 patient.name doctor.full_name staff.password customer.pwd_hash user.apiToken visits.attending visits.performed_by

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import treeanon as ta
 from tests.reference.objects import Object, Record
 from tests.support.object_worlds import SCHEMA, forest_of, random_record, record_of, types_of
-from treeanon.forest.compared import in_terms_of
 from treeanon.metrics import ObjectsKept, measure, objects_kept
+from treeanon.metrics.measure import in_terms_of
 from treeanon.reports.text import losses_text
 
 EVERYTHING: Record = (

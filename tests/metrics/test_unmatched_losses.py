@@ -15,9 +15,9 @@ from tests.metrics.test_losses import DISEASES, draw, visits
 from tests.support.strategies import make_case, make_records, properties
 from tests.support.strategies import released as released_at_random
 from treeanon.errors import UsageError
-from treeanon.forest.compared import in_terms_of
 from treeanon.kernels.tree.losses import count_records_under
 from treeanon.metrics import measure, measure_unmatched, ml2
+from treeanon.metrics.measure import in_terms_of
 from treeanon.metrics.values import label_parents
 from treeanon.table.compared import schema_as_published
 

@@ -14,7 +14,7 @@ from tests.support.paths import ROOT
 from tests.support.search_strategies import random_forest
 from treeanon.cli.main import main
 from treeanon.errors import FileError
-from treeanon.forest.merged import merged
+from treeanon.forest.planting import merged
 from treeanon.reports.synopsis import synopsis_lines, synopsis_page, synopsis_view
 
 XML, SCHEMA = ROOT / "samples/patients.xml", ROOT / "schemas/hospital-xml.toml"

@@ -13,7 +13,7 @@ import pytest
 from tests.support.strategies import properties
 from treeanon.io.columns.arrow_stream import plain_column
 from treeanon.io.columns.python_values import row_errors
-from treeanon.io.relational.join import DANGLING, NULL, KeyClash, find_targets
+from treeanon.io.relational.plan import DANGLING, NULL, KeyClash, find_targets
 from treeanon.spark.relational_read.columns import ColumnSummary, InvalidTable, TableSelection, report_row, texts_of
 
 KINDS: list[tuple[list[Any], list[pa.DataType]]] = [

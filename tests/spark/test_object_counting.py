@@ -16,7 +16,7 @@ import treeanon as ta
 from tests.reference.objects import Record, facts, known
 from tests.support.object_worlds import SCHEMA, forest_of, random_record, types_of
 from treeanon.errors import DataError
-from treeanon.forest.merged import merged
+from treeanon.forest.planting import merged
 from treeanon.kernels.tree.spread import count_object_pairs
 from treeanon.metrics import label_losses, measure
 from treeanon.metrics.values import label_parents

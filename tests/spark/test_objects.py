@@ -25,7 +25,7 @@ from tests.support.object_worlds import (
 )
 from tests.support.paths import ROOT
 from treeanon.errors import DataError, UsageError
-from treeanon.forest.merged import merged
+from treeanon.forest.planting import merged
 from treeanon.io.interface import ReadOptions
 from treeanon.metrics import measure
 from treeanon.release.tree_request import request_of

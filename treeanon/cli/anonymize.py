@@ -21,7 +21,6 @@ from treeanon.cli.checks import (
     refuse_two_on_stdout,
     write_solution_of,
 )
-from treeanon.cli.html_page import PageRequest, check_page, page_options, write_page_of, write_report_of
 from treeanon.cli.options import (
     Command,
     force_option,
@@ -32,6 +31,7 @@ from treeanon.cli.options import (
 )
 from treeanon.cli.printing import print_result, progress_bar, say
 from treeanon.cli.reading import Reading, load_schema, read_as_table, read_records, reading_options, reductions_of
+from treeanon.cli.report import PageRequest, check_page, page_options, write_page_of, write_report_of
 from treeanon.cli.request import CommandRequest, Made, ReleaseOptions, models_of_options, release_options, told
 from treeanon.cli.summaries import (
     documents_summary,
@@ -133,7 +133,7 @@ def command(
         reading=reading, page=page, release=release, rest=rest, ignore_memory=ignore_memory, **options,
     )  # fmt: skip
     if dry_run:
-        from treeanon.cli.dry_run import tell
+        from treeanon.cli.summaries import tell
 
         return Made(None, tell(request, engine.name), ())
     if engine.name == "spark":

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import click
 
-from treeanon.cli.compare_rows import compare_permuted, compare_rows
-from treeanon.cli.compare_trees import compare_trees
 from treeanon.cli.compared import Compared, Uses, check_page_of, show_all
+from treeanon.cli.comparisons import compare_permuted, compare_rows, compare_trees
 from treeanon.cli.options import Command, force_option, per_column, printing_options, reduce_option, schema_option
 from treeanon.cli.reading import Reading, load_schema, reading_options, reductions_of
 

@@ -74,7 +74,7 @@ def check(
     lines = [_counts_text(file, found)]
     unknown: dict[str, int] = {}
     if _asks_for_data(source, schema, class_name):
-        from treeanon.infer.stats import class_values
+        from treeanon.infer.sampling import class_values
 
         _, values = class_values(source or "", schema or "", class_name or "")
         unknown = {text: times for text, times in values.items() if hierarchy.find(text) is None}
@@ -169,7 +169,7 @@ def build(
     refuse_own_input([given for given in (source, schema, values, *_files_of(table)) if given], [output])
     from treeanon.hierarchy import Hierarchy
     from treeanon.hierarchy.levels import NamedHierarchy
-    from treeanon.infer.stats import class_values, listed_values
+    from treeanon.infer.sampling import class_values, listed_values
 
     if _asks_for_data(source, schema, class_name):
         if values is not None:

@@ -287,7 +287,7 @@ def _say_interrupted() -> None:
 
 
 def _say(text: str) -> None:
-    from treeanon.hierarchy.show import printable
+    from treeanon.hierarchy.files import printable
     from treeanon.io.relational.urls import without_secrets
 
     # File names may contain control characters that would steer the terminal, and a mistyped URL of a database a

@@ -176,7 +176,7 @@ def has_colors() -> bool:
 
 def _write_page(request: CommandRequest, target: str, found: Preview, data: Forest | Table) -> None:
     """Write the page, for those who have access to the data."""
-    from treeanon.cli.html_page import risks_of
+    from treeanon.cli.report import risks_of
     from treeanon.forest import Forest
     from treeanon.reports.page.page import write_page
     from treeanon.reports.preview_text import sample_sentences

@@ -231,6 +231,6 @@ def dropped_lines(paths: Mapping[str, int], most: int = 12) -> list[str]:
 
 def printable(text: str) -> str:
     """Return the text with control characters escaped, safe to show on a terminal."""
-    from treeanon.hierarchy.show import printable as escape
+    from treeanon.hierarchy.files import printable as escape
 
     return escape(text)

@@ -12,7 +12,6 @@ import click
 from treeanon.algorithms.algorithm import parse_parameters
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.algorithms.tree.registry import TREE_DEFAULT, tree_algorithm_named
-from treeanon.cli.html_page import PageRequest
 from treeanon.cli.options import (
     MODEL_PARAMETERS,
     AlgorithmName,
@@ -25,6 +24,7 @@ from treeanon.cli.options import (
 )
 from treeanon.cli.printing import print_result
 from treeanon.cli.reading import Reading
+from treeanon.cli.report import PageRequest
 
 if TYPE_CHECKING:
     from treeanon.release import DocumentsRelease, PermutedRelease, Release, Request, TableRelease, TableRequest

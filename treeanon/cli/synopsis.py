@@ -54,7 +54,7 @@ def command(
     """
     refuse_own_input([source, schema, *([solution] if solution else [])], [html])
     check_extra_output(html, "", force=force, option="--html")
-    from treeanon.forest.merged import merged
+    from treeanon.forest.planting import merged
     from treeanon.io.output import open_output
     from treeanon.release.solution_file import SolutionFile
     from treeanon.reports.synopsis import synopsis_lines, synopsis_page, synopsis_view

@@ -22,14 +22,13 @@ from treeanon.arrays import Ints
 from treeanon.errors import HierarchyError, UsageError
 from treeanon.forest.classes import Classes
 from treeanon.forest.forest import Forest
-from treeanon.forest.merged import has_moved_nodes, merged
-from treeanon.forest.planting import Planter
+from treeanon.forest.planting import Planter, has_moved_nodes, merged
 from treeanon.forest.report import ReadReport
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.links import ROOT
-from treeanon.hierarchy.number_texts import NumberTexts
+from treeanon.hierarchy.numbers import NumberTexts
 from treeanon.schema import ClassSpec, Layout, Schema
 
 KEY_VARIABLE = "TREEANON_KEY"

@@ -19,9 +19,8 @@ from treeanon.kernels.tree.forest import group_by_record
 from treeanon.kernels.tree.objects import canonical_trees
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_class, facet_schema, facets_of
-from treeanon.schema.files import parts_of, ties_rows
 from treeanon.schema.layout import ROOT
-from treeanon.schema.persons import KEY_CLASS, by_row
+from treeanon.schema.persons import KEY_CLASS, by_row, parts_of, ties_rows
 
 
 class FacetReader:

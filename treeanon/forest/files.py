@@ -15,14 +15,12 @@ from treeanon.forest.facets import FacetReader
 from treeanon.forest.forest import Forest
 from treeanon.forest.persons import Piece, RowBatches, digests_of, grouped, same_of
 from treeanon.forest.references import identity
-from treeanon.forest.row_store import PersonIndex, RowStore, Spill, in_memory
-from treeanon.forest.rows import without_rows
+from treeanon.forest.row_store import PersonIndex, RowStore, Spill, in_memory, without_rows
 from treeanon.forest.tables import Batch
 from treeanon.randomness import secret_key
 from treeanon.schema import Schema
 from treeanon.schema.facets import facet_schema
-from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, parts_of
-from treeanon.schema.persons import KEY_CLASS
+from treeanon.schema.persons import ID_CLASS, KEY_CLASS, REFERENCE_CLASS, parts_of
 
 MOST_ROWS = 1 << 18
 """The most rows that wait in memory, and about the most that become records at a time."""

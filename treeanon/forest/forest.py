@@ -135,7 +135,7 @@ class Forest(Shown):
     def from_records(cls, schema: Schema, records: Sequence[Tree]) -> Forest:
         """Return the forest of plain nested lists (the form of a trees file), one per person."""
         from treeanon.forest.build import ForestBuilder
-        from treeanon.forest.nested import nested_batch
+        from treeanon.forest.tables import nested_batch
 
         builder = ForestBuilder(schema)
         builder.add(nested_batch(schema.layout, records))
@@ -353,7 +353,7 @@ class Forest(Shown):
 
     def records(self) -> Iterator[Tree]:
         """Return every record as plain nested lists [class, value, [children…]], children sorted by these texts."""
-        from treeanon.forest.nested import nested_records
+        from treeanon.forest.tables import nested_records
 
         for start in range(0, len(self), 1000):
             yield from nested_records(self[start : start + 1000])

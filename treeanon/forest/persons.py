@@ -18,14 +18,13 @@ from treeanon.forest.build import ForestBuilder
 from treeanon.forest.facets import FacetBuilder, FacetReader
 from treeanon.forest.forest import Forest
 from treeanon.forest.references import ReferenceBuilder
-from treeanon.forest.rows import united, without_rows
+from treeanon.forest.row_store import united, without_rows
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes
 from treeanon.randomness import secret_key
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema, has_facets
-from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS
 from treeanon.schema.model import InputSpec
-from treeanon.schema.persons import KEY_CLASS, by_row
+from treeanon.schema.persons import ID_CLASS, KEY_CLASS, REFERENCE_CLASS, by_row
 
 _DIGEST = 16
 TIES = frozenset({KEY_CLASS, ID_CLASS, REFERENCE_CLASS})

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from treeanon.builders import BUILDERS
-from treeanon.hierarchy.ages import Ages
 from treeanon.hierarchy.builders import Builder, Flat, Groups, parse_builder, with_files
 from treeanon.hierarchy.codes import Atc, Icd10
 from treeanon.hierarchy.concepts import Terminology
-from treeanon.hierarchy.dates import Dates
+from treeanon.hierarchy.dates import Ages, Dates
 from treeanon.hierarchy.files import (
     dump_csv,
     dump_hierarchy,
@@ -15,6 +14,7 @@ from treeanon.hierarchy.files import (
     load_csv,
     load_json,
     read_hierarchy,
+    render,
     write_hierarchy,
 )
 from treeanon.hierarchy.intervals import Intervals
@@ -22,7 +22,6 @@ from treeanon.hierarchy.levels import Levels
 from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Codes, Hierarchy
 from treeanon.hierarchy.prefixes import Prefix
-from treeanon.hierarchy.show import render
 from treeanon.hierarchy.terminology import read_terminology
 
 __all__ = [

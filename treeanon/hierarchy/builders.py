@@ -18,9 +18,8 @@ import numpy as np
 
 from treeanon.builders import BUILDERS, LEAVES
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.ages import Ages, parse_ages
 from treeanon.hierarchy.codes import Atc, parse_atc, parse_icd10
-from treeanon.hierarchy.dates import Dates, parse_dates
+from treeanon.hierarchy.dates import Ages, Dates, parse_ages, parse_dates
 from treeanon.hierarchy.intervals import Intervals, parse_intervals
 from treeanon.hierarchy.levels import LevelBuilder, Levels
 from treeanon.hierarchy.links import ROOT, Ids, Nodes

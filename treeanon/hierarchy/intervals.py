@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy.links import Keys
 from treeanon.hierarchy.model import Hierarchy
-from treeanon.hierarchy.number_hierarchy import Grid, NumberHierarchy, interval_tree
-from treeanon.hierarchy.number_texts import SAFE, NumberTexts
+from treeanon.hierarchy.number_hierarchy import Grid, NumberHierarchy, OpenClasses, interval_tree
 from treeanon.hierarchy.numbers import (
     DECIMAL,
     INTEGER,
     MOST_DIGITS,
+    SAFE,
     Number,
+    NumberTexts,
     PlainNumbers,
     decimals_of,
     exact,
     parse_number,
     shortest,
 )
-from treeanon.hierarchy.open_classes import OpenClasses
 
 BOUNDS = ("min", "max", "min_open", "max_open")
 BOUNDS_IN_ORDER = ("min", "min_open", "max_open", "max")

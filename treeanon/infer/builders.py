@@ -11,8 +11,8 @@ from treeanon.hierarchy import Atc, Builder, Icd10
 from treeanon.hierarchy.codes import VERSIONS
 from treeanon.hierarchy.dates import read_periods
 from treeanon.hierarchy.numbers import parse_number
+from treeanon.infer.sampling import Values
 from treeanon.infer.secrets import ENOUGH, words
-from treeanon.infer.stats import Values
 from treeanon.schema.model import ValueType
 
 _FEW = 8

@@ -11,11 +11,11 @@ from itertools import count
 
 from treeanon.errors import UsageError
 from treeanon.infer.builders import Built, builder_for, nice_widths, type_of
-from treeanon.infer.dependencies import facet_names, find_facets
 from treeanon.infer.leaves import Holder, Leaf, Leaves
 from treeanon.infer.model import Finding
+from treeanon.infer.references import facet_names, find_facets
+from treeanon.infer.sampling import Values
 from treeanon.infer.secrets import ENOUGH, is_person_name, names_id, refers_to, withheld, words
-from treeanon.infer.stats import Values
 from treeanon.schema.model import ValueType
 
 _GENERIC = frozenset(

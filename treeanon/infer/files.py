@@ -18,16 +18,15 @@ from treeanon.infer.decide import decide, objects_of
 from treeanon.infer.json_sample import parsed_lines, walk_json
 from treeanon.infer.leaves import Leaves, dotted_name
 from treeanon.infer.model import Findings, LeftOut, Sample, SampleRequest
-from treeanon.infer.person_fields import NOT_PUBLISHED
-from treeanon.infer.roots import PEOPLE
+from treeanon.infer.person_fields import NOT_PUBLISHED, PEOPLE
+from treeanon.infer.sampling import spread
 from treeanon.infer.secrets import words
-from treeanon.infer.spread import spread
 from treeanon.io.files import lines_of_parquet, opened_rows
 from treeanon.io.interface import ReadOptions, format_of_name
 from treeanon.io.sources import STDIN, Source, find_sources, plain_name
 from treeanon.schema import FieldPath, RecordPath, Step
-from treeanon.schema.files import FILE_FORMATS
 from treeanon.schema.model import FileKey, FileSpec
+from treeanon.schema.persons import FILE_FORMATS
 
 _HEAD = 1 << 12
 

@@ -10,8 +10,7 @@ from treeanon.errors import DataError
 from treeanon.hierarchy.numbers import number_text
 from treeanon.infer.leaves import Kinds, dotted_name, find_kinds
 from treeanon.infer.model import Head, Sample, SampleRequest
-from treeanon.infer.spread import Spread, spread
-from treeanon.infer.stats import Place
+from treeanon.infer.sampling import Place, Spread, spread
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
 from treeanon.io.documents.json_records import parse
 from treeanon.io.documents.lines import LineReader

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from treeanon.infer.model import LeftOut
-from treeanon.infer.stats import MOST_KINDS, Evidence, Names, Place, Values
+from treeanon.infer.sampling import MOST_KINDS, Evidence, Names, Place, Values
 from treeanon.schema import FieldPath, Predicate, Step
 from treeanon.schema.layout import MOVED
 

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from treeanon.formats import FORMATS, Format
-from treeanon.infer.spread import spread
+from treeanon.infer.sampling import spread
 from treeanon.io.sources import Source
 from treeanon.schema import FieldPath, RecordPath
 from treeanon.schema.keys import ForeignKey

@@ -12,10 +12,9 @@ import numpy as np
 
 from treeanon.errors import DataError
 from treeanon.infer.key_names import Names
-from treeanon.infer.roots import looks_like_persons
+from treeanon.infer.person_fields import looks_like_persons
 from treeanon.infer.secrets import is_person_name
-from treeanon.io.relational.join import NULL, KeyClash, RepeatedKey, find_targets
-from treeanon.io.relational.plan import MOVED_TABLE
+from treeanon.io.relational.plan import MOVED_TABLE, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.source import TableInfo, TableSource
 from treeanon.kernels.joins import in_circles
 from treeanon.schema.keys import ForeignKey

@@ -24,11 +24,10 @@ from treeanon.infer.leaves import Leaf, Leaves, dotted_name, looks_like_data
 from treeanon.infer.model import Finding, Findings, LeftOut, Sample
 from treeanon.infer.person_fields import with_person
 from treeanon.infer.render import render_schema
+from treeanon.infer.sampling import Place, Values
 from treeanon.infer.secrets import withheld
-from treeanon.infer.stats import Place, Values
 from treeanon.infer.table_paths import Notes, TablePath
-from treeanon.infer.tables import MOST_CLASSES
-from treeanon.infer.tables_sample import TablesSample
+from treeanon.infer.tables import MOST_CLASSES, TablesSample
 from treeanon.io.columns.row_files import RowFiles
 from treeanon.io.columns.texts import Unreadable, coded
 from treeanon.io.relational.open import open_rows

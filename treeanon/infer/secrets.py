@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from treeanon.infer.leaves import Leaf
-from treeanon.infer.stats import Values
+from treeanon.infer.sampling import Values
 from treeanon.schema.model import Role
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")

@@ -14,8 +14,7 @@ from lxml import etree
 from treeanon.errors import DataError
 from treeanon.infer.leaves import Kind, Kinds, find_kinds
 from treeanon.infer.model import Head, Prefixes, Sample, SampleRequest, all_elements
-from treeanon.infer.spread import Spread
-from treeanon.infer.stats import Place
+from treeanon.infer.sampling import Place, Spread
 from treeanon.io.documents.xml_compile import MOVED_TAG, mixed_text
 from treeanon.io.documents.xml_document import refuse_declarations, safe_parser, xml_error
 from treeanon.io.interface import MAX_RECORD_BYTES

@@ -11,8 +11,7 @@ from typing import Any, BinaryIO
 
 from treeanon.infer.json_sample import json_sample, lines_sample, one_json_record
 from treeanon.infer.model import Sample, SampleRequest
-from treeanon.io.documents.yaml_document import as_json_source, json_of_file
-from treeanon.io.documents.yaml_text import as_json, documents
+from treeanon.io.documents.yaml_document import as_json, as_json_source, documents, json_of_file
 from treeanon.io.interface import ReadOptions
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath

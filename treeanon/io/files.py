@@ -25,8 +25,8 @@ from treeanon.io.profiles.seam import decoded, document_of
 from treeanon.io.sources import Source, Sources, find_sources, plain_name
 from treeanon.progress import Progress
 from treeanon.schema import Schema
-from treeanon.schema.files import Part, parts_of
 from treeanon.schema.model import FileSpec
+from treeanon.schema.persons import Part, parts_of
 
 if TYPE_CHECKING:
     from treeanon.io.columns.row_files import OneFile
@@ -142,7 +142,7 @@ def _batches(
         return
     for item in items:
         if form.delimited:
-            from treeanon.io.columns.rows import read_rows
+            from treeanon.io.columns.row_files import read_rows
 
             with opened_rows(item, form, options) as file:
                 yield read_rows(file, schema, options, report)
@@ -222,7 +222,7 @@ def write_files(
 
 
 def _write(rows: Forest, form: Format, orders: Callable[[int], Longs], stream: BinaryIO, kind: str) -> None:
-    from treeanon.io.columns.rows import make_rows
+    from treeanon.io.columns.row_files import make_rows
     from treeanon.io.columns.write_table import write_rows
     from treeanon.io.memory import nested_of_forest
     from treeanon.io.writing import lines_of, write_document

@@ -21,11 +21,10 @@ from treeanon.io.documents.row_texts import Placed, PlacedRows, place
 from treeanon.io.extra_rows import ExtraRows, Moved, moved_by_kind, persons_of, repeated_rows
 from treeanon.schema import Layout, Schema
 from treeanon.schema.facets import facet_schema
-from treeanon.schema.files import ID_CLASS, REFERENCE_CLASS, Part, parts_of
 from treeanon.schema.layout import ROOT
 from treeanon.schema.model import FileSpec
 from treeanon.schema.paths import FieldPath
-from treeanon.schema.persons import KEY_CLASS, by_row
+from treeanon.schema.persons import ID_CLASS, KEY_CLASS, REFERENCE_CLASS, Part, by_row, parts_of
 
 _AT_ONCE = 20_000
 

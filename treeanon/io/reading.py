@@ -146,8 +146,7 @@ def _read_relational(
     show_values: bool = False,
     progress: Progress | None = None,
 ) -> Forest:
-    from treeanon.io.columns.row_files import RowFiles
-    from treeanon.io.columns.rows import read_rows
+    from treeanon.io.columns.row_files import RowFiles, read_rows
     from treeanon.io.relational.open import open_tables
     from treeanon.io.relational.reading import read_tables, resolved
 

@@ -109,7 +109,7 @@ def write(
     schema = forest.schema.for_format(form.name)
     if not form.is_document:
         if schema.input.is_flat:
-            from treeanon.io.columns.rows import write_forest as put
+            from treeanon.io.columns.row_files import write_forest as put
         else:
             from treeanon.io.relational.writing import write_tables as put
         put(forest, target, schema, orders, force=force, progress=progress, check=check)

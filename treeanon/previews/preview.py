@@ -12,7 +12,7 @@ from treeanon.api import anonymize, read_for_release
 from treeanon.arrays import Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
-from treeanon.forest.merged import comparable
+from treeanon.forest.planting import comparable
 from treeanon.forest.shifting import shifted
 from treeanon.io.given import Data, Given
 from treeanon.previews.changes import record_changes

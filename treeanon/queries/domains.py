@@ -23,8 +23,8 @@ import numpy as np
 from treeanon.arrays import Flags, Longs
 from treeanon.forest.build import hierarchy_for
 from treeanon.hierarchy import Hierarchy
-from treeanon.hierarchy.ages import Ages
 from treeanon.hierarchy.builders import Flat, Groups
+from treeanon.hierarchy.dates import Ages
 from treeanon.hierarchy.levels import Levels
 from treeanon.queries.grammar import Condition, Constant, QueryError
 from treeanon.queries.lines import ROOT, Line, Place, number_or_day

@@ -20,7 +20,7 @@ from treeanon.arrays import unique_values
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.forest.merged import merged
+from treeanon.forest.planting import merged
 from treeanon.forest.shifting import shifted
 from treeanon.infer.persons import refuse_repeats
 from treeanon.metrics.measure import measure

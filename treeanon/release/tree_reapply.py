@@ -13,7 +13,7 @@ from treeanon.algorithms.tree.solution import Label, LabelRule, Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.forest.merged import merged
+from treeanon.forest.planting import merged
 from treeanon.forest.shifting import shifted
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.measure import measure

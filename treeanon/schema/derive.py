@@ -12,10 +12,9 @@ from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.hierarchy import Flat, Levels
 from treeanon.profiles import PROFILES
 from treeanon.schema.facets import through_facets
-from treeanon.schema.files import in_one
 from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import FieldPath, Predicate, RecordPath, Step, not_in_xml_names, xml_name_start
-from treeanon.schema.persons import with_rows
+from treeanon.schema.persons import in_one, with_rows
 from treeanon.schema.references import through_references
 from treeanon.schema.relational import nested
 

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from treeanon.formats import FORMATS, NESTED, Format, names_of
 from treeanon.profiles import PROFILES
-from treeanon.schema.files import FILE_FORMATS
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (
@@ -34,6 +33,7 @@ from treeanon.schema.paths import (
     parse_root,
     xml_name,
 )
+from treeanon.schema.persons import FILE_FORMATS
 from treeanon.schema.toml_lines import SchemaProblems, find_places
 
 FILE_KEYS = ("name", "person", "files")

@@ -273,9 +273,8 @@ class Schema(Shown):
     @cached_property
     def layout(self) -> Layout:
         """Where the published classes lie: their containers and the class tree."""
-        from treeanon.schema.files import files_layout
         from treeanon.schema.layout import compile_layout
-        from treeanon.schema.persons import person_layout
+        from treeanon.schema.persons import files_layout, person_layout
         from treeanon.schema.references import tied
         from treeanon.schema.relational import resolve
 

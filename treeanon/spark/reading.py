@@ -30,7 +30,7 @@ from treeanon.formats import FORMATS
 from treeanon.hierarchy import Hierarchy
 from treeanon.hierarchy.builders import Flat
 from treeanon.hierarchy.intervals import Intervals
-from treeanon.hierarchy.number_texts import NumberTexts
+from treeanon.hierarchy.numbers import NumberTexts
 from treeanon.io.interface import MAX_RECORD_BYTES, ReadOptions, reader_of
 from treeanon.io.reading import nothing_found
 from treeanon.io.sources import Source

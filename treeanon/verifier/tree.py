@@ -23,7 +23,7 @@ from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.forest.classes import STAR
-from treeanon.forest.merged import merged
+from treeanon.forest.planting import merged
 from treeanon.kernels.verify.counting import KEYS, NOBODY
 from treeanon.kernels.verify.groups import group_failures
 from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items

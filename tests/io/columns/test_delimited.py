@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.support.profiles import few
 from treeanon.errors import DataError, TreeanonError
-from treeanon.io.columns import csv_exact as exact_rows
+from treeanon.io.columns import csv_dialect as exact_rows
 from treeanon.io.columns import csv_fast as delimited
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules

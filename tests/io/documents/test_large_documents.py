@@ -18,7 +18,7 @@ import treeanon as ta
 from treeanon.errors import DataError, TreeanonError
 from treeanon.hierarchy.numbers import decimal_text, is_shortest
 from treeanon.io.documents import json_document, json_records, kernel_columns, xml_document, xml_records
-from treeanon.io.documents.values import token_texts
+from treeanon.io.documents.kernel_columns import token_texts
 from treeanon.kernels.jsontext import short_numbers, surely_json
 from treeanon.progress import in_turn
 

@@ -14,8 +14,9 @@ from tests.support.paths import FOLDER
 from tests.support.strategies import make_case, make_records, properties, released
 from treeanon.errors import DataError
 from treeanon.io import writing
-from treeanon.io.documents import json_document, trees_file, xml_document
+from treeanon.io.documents import json_document, xml_document
 from treeanon.io.documents import json_document as ndjson
+from treeanon.io.documents import lines as line_formats
 
 
 def tiny(rnd: Random, patch: pytest.MonkeyPatch, *, prune: bool = False) -> None:
@@ -26,7 +27,7 @@ def tiny(rnd: Random, patch: pytest.MonkeyPatch, *, prune: bool = False) -> None
         patch.setattr(xml_document, "_PRUNE_AFTER", rnd.choice([0, 1, 50]))
     patch.setattr(writing, "_AT_ONCE", rnd.choice([1, 2, 3]))
     patch.setattr(writing, "_PART_RECORDS", rnd.choice([1, 2, 3]))
-    for module in (xml_document, trees_file):
+    for module in (xml_document, line_formats):
         patch.setattr(module, "BATCH_RECORDS", rnd.choice([1, 2]))
 
 

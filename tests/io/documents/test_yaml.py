@@ -21,7 +21,7 @@ from tests.support.strategies import make_case, make_records, properties, releas
 from treeanon.errors import DataError
 from treeanon.io.beyond import documents as beyond
 from treeanon.io.beyond.look import look_beyond
-from treeanon.io.documents.yaml_text import Bare, as_json, documents, yaml_lines
+from treeanon.io.documents.yaml_document import Bare, as_json, documents, yaml_lines
 
 SCHEMA = """version = 1
 [input]

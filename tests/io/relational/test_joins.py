@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.strategies import properties
-from treeanon.io.relational.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
+from treeanon.io.relational.plan import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.kernels.joins import group_rows, in_circles
 
 

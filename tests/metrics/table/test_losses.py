@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.reference import table_losses as slow
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy, Intervals
-from treeanon.hierarchy.number_texts import NumberTexts
+from treeanon.hierarchy.numbers import NumberTexts
 from treeanon.metrics import table as flat
 from treeanon.metrics.table.groups import groups_of
 from treeanon.schema.model import ClassSpec

@@ -15,8 +15,7 @@ from treeanon.forest import Forest
 from treeanon.forest.facets import with_facets
 from treeanon.formats import TABLE_FILES
 from treeanon.io.beyond.findings import Findings
-from treeanon.io.columns.formulas import shielded
-from treeanon.io.columns.texts import coded
+from treeanon.io.columns.texts import coded, shielded
 from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.plan import make_plan
 from treeanon.io.relational.reading import resolved

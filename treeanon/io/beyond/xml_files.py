@@ -14,9 +14,8 @@ from itertools import groupby
 from typing import Any, BinaryIO
 
 from treeanon.forest import ReadReport
-from treeanon.io.beyond.documents import Content, Records, compare
+from treeanon.io.beyond.documents import Content, KeyTexts, Records, compare
 from treeanon.io.beyond.findings import Findings
-from treeanon.io.beyond.key_texts import KeyTexts
 from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier
 from treeanon.io.documents.xml_write import xml_attribute, xml_text
 from treeanon.io.interface import ReadOptions, broken_files, writer_of

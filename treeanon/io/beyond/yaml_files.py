@@ -14,8 +14,7 @@ from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.json_files import SKIPPING, array_spans, compare_records, whole_spans
 from treeanon.io.documents.json_records import Span
 from treeanon.io.documents.json_write import JsonTexts
-from treeanon.io.documents.yaml_document import as_json_source, documents_of
-from treeanon.io.documents.yaml_text import documents, scalar_json
+from treeanon.io.documents.yaml_document import as_json_source, documents, documents_of, scalar_json
 from treeanon.io.interface import broken_files
 from treeanon.io.sources import Source
 

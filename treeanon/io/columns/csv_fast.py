@@ -17,8 +17,17 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from treeanon.errors import DataError
-from treeanon.io.columns.csv_dialect import Dialect, Utf8Bytes, WatchedBytes, header_delimiter
-from treeanon.io.columns.csv_exact import LONGEST_ROW, Row, RowForm, check_rows, exact_rows
+from treeanon.io.columns.csv_dialect import (
+    LONGEST_ROW,
+    Dialect,
+    Row,
+    RowForm,
+    Utf8Bytes,
+    WatchedBytes,
+    check_rows,
+    exact_rows,
+    header_delimiter,
+)
 from treeanon.io.columns.python_values import DICTIONARY
 from treeanon.io.relational.source import Place, listed
 from treeanon.io.sources import Source

@@ -18,7 +18,7 @@ from treeanon.forest.report import Origin
 from treeanon.forest.tables import Batch
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.csv_dialect import given_delimiter
-from treeanon.io.columns.rows import RowSource, read_rows
+from treeanon.io.columns.row_files import RowSource, read_rows
 from treeanon.io.interface import ReadOptions
 from treeanon.io.reading import input_format, read
 from treeanon.io.relational.open import open_rows

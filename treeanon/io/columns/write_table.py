@@ -12,7 +12,7 @@ from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, ROWS, names_of
 from treeanon.hierarchy.numbers import number_text
-from treeanon.io.columns.formulas import are_shielded, shield, warn_of_formulas
+from treeanon.io.columns.texts import are_shielded, shield, warn_of_formulas
 from treeanon.io.interface import format_of_name
 from treeanon.io.output import Check, open_output
 from treeanon.io.relational.arrow_tables import Kind, TableOut, value_column

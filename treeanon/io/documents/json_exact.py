@@ -13,11 +13,10 @@ import numpy as np
 
 from treeanon.arrays import Ints
 from treeanon.errors import DataError
-from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.report import Dropped
-from treeanon.forest.tables import BatchWriter
+from treeanon.forest.tables import BatchWriter, Malformed, NestedReader
 from treeanon.hierarchy.numbers import number_text
-from treeanon.io.documents.values import ExactCodes, NotAScalar, ValueCodes
+from treeanon.io.documents.kernel_columns import ExactCodes, NotAScalar, ValueCodes
 from treeanon.kernels.jsonread import ITEMS, OBJECT, SCALAR, SKIP, UNUSUAL, ReadTables
 from treeanon.schema import Container, Layout, Shape
 from treeanon.schema.layout import MOVED

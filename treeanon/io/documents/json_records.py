@@ -22,8 +22,7 @@ from treeanon.errors import DataError
 from treeanon.forest.report import Dropped, ReadReport
 from treeanon.forest.tables import Batch, BatchWriter
 from treeanon.io.documents.json_exact import SlowReader, compile_tables
-from treeanon.io.documents.kernel_columns import Filled, KernelColumns
-from treeanon.io.documents.values import NeedsExactNumbers, new_codes, token_texts
+from treeanon.io.documents.kernel_columns import Filled, KernelColumns, NeedsExactNumbers, new_codes, token_texts
 from treeanon.io.interface import ReadOptions
 from treeanon.kernels.jsonread import read_records
 from treeanon.kernels.jsontext import surely_json

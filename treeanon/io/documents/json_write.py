@@ -10,9 +10,9 @@ import orjson
 
 from treeanon.forest import Forest
 from treeanon.hierarchy.numbers import is_shortest
+from treeanon.io.documents.kernel_columns import token_texts
 from treeanon.io.documents.object_references import apart_of
 from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, joined, row_names
-from treeanon.io.documents.values import token_texts
 from treeanon.io.interface import LINES, Document, DocumentWriter
 from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED

@@ -13,7 +13,7 @@ from typing import Any
 from lxml import etree
 
 from treeanon.errors import DataError
-from treeanon.io.documents.values import ValueCodes
+from treeanon.io.documents.kernel_columns import ValueCodes
 from treeanon.schema import Container, Layout, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 from treeanon.schema.paths import Predicate

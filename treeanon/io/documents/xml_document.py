@@ -16,13 +16,11 @@ from typing import Any, BinaryIO, Literal, NamedTuple, cast
 from lxml import etree
 
 from treeanon.errors import DataError
-from treeanon.forest.nested import Malformed, NestedReader
 from treeanon.forest.report import Dropped, ReadReport
-from treeanon.forest.tables import Batch, BatchWriter
-from treeanon.io.documents.values import new_codes
+from treeanon.forest.tables import Batch, BatchWriter, Malformed, NestedReader
+from treeanon.io.documents.kernel_columns import new_codes
 from treeanon.io.documents.xml_compile import MOVED_TAG, NODE_TAG, Qualifier, XmlTexts, compile_elements
-from treeanon.io.documents.xml_head import check_head
-from treeanon.io.documents.xml_ranges import Range
+from treeanon.io.documents.xml_ranges import Range, check_head
 from treeanon.io.documents.xml_records import LARGE, Chain, XmlRecords
 from treeanon.io.interface import BATCH_RECORDS, MAX_RECORD_BYTES, ReadOptions, broken_files
 from treeanon.io.sources import Source

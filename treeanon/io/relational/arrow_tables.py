@@ -16,8 +16,7 @@ import numpy as np
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest import Forest
 from treeanon.forest.facet_texts import written
-from treeanon.io.columns.formulas import are_shielded
-from treeanon.io.columns.texts import indices
+from treeanon.io.columns.texts import are_shielded, indices
 from treeanon.io.relational.fresh_keys import KeyColumns, KeyedTable, Numbered, moved_from, moved_tables, whole_keys
 from treeanon.io.relational.key_constraints import Column
 from treeanon.io.relational.layout import MovedRows, Rows

@@ -17,13 +17,11 @@ import numpy as np
 from treeanon.arrays import Ints
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Batch, ReadReport
-from treeanon.forest.nested import Malformed, NestedReader
-from treeanon.forest.tables import BatchWriter, MovedNodes, TextCodes
+from treeanon.forest.tables import BatchWriter, Malformed, MovedNodes, NestedReader, TextCodes
 from treeanon.io.columns.texts import Unreadable, coded_in
-from treeanon.io.relational.join import NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.key_constraints import find_needs
 from treeanon.io.relational.layout import distinct_rows
-from treeanon.io.relational.plan import MOVED_TABLE, Plan, Stop
+from treeanon.io.relational.plan import MOVED_TABLE, NULL, KeyClash, Plan, RepeatedKey, Stop, find_targets
 from treeanon.io.relational.source import KeyedTables, TableInfo, TableSource
 from treeanon.kernels.joins import in_circles
 from treeanon.schema.keys import ForeignKey, columns_text

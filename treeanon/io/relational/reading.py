@@ -19,9 +19,18 @@ from treeanon.forest.tables import ContainerRows
 from treeanon.formats import TABLE_FILES
 from treeanon.io.columns.texts import Unreadable, coded_in
 from treeanon.io.interface import ReadOptions
-from treeanon.io.relational.join import DANGLING, NULL, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.moved_tables import Accounts, Numbering, numbering, read_moved
-from treeanon.io.relational.plan import RECORD_COLUMN, Plan, Stop, make_plan
+from treeanon.io.relational.plan import (
+    DANGLING,
+    NULL,
+    RECORD_COLUMN,
+    KeyClash,
+    Plan,
+    RepeatedKey,
+    Stop,
+    find_targets,
+    make_plan,
+)
 from treeanon.io.relational.source import KeyedTables, TableSource
 from treeanon.kernels.jit import read_only
 from treeanon.kernels.joins import group_rows, in_circles, take_at

@@ -2,11 +2,14 @@
 
 A group by itself does not decide them: only searches that generalize whole columns, one level each, know all groups of
 a release at once, and whom of a population they stand for. Others refuse them (`levels` of a search's entry).
+
+Tables whose rows count for several persons each, by a column of numbers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +17,16 @@ import numpy as np
 
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import DataError, UsageError
+from treeanon.hierarchy import Flat
 from treeanon.privacy.models.model import BaseModel, Model
+from treeanon.schema import Schema
+from treeanon.schema.controls import Controls
+from treeanon.schema.model import ClassSpec, InputSpec
+from treeanon.schema.paths import FieldPath, Step
 from treeanon.table import Column, Groups, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 
 class WholeModel(BaseModel):
@@ -93,7 +101,6 @@ class PopulationModel(BaseModel):
 def _read(path: str, columns: Sequence[Column], count: str) -> People:
     """Return the population of a file: its values must be nodes of the columns' hierarchies."""
     from treeanon.io.columns.read_table import read_table
-    from treeanon.table.counting import counting_schema, numbers_in
 
     table = read_table(path, counting_schema(columns, count))
     own = Table(tuple(table.column(column.name) for column in columns))
@@ -115,3 +122,45 @@ def refuse_whole(models: Iterable[Model], who: str, able: str = "") -> None:
     names = [model.name for model in models if is_of_whole(model)]
     if names:
         raise UsageError(f"{who} judges groups one by one, and {', '.join(names)} is of a release as a whole{able}")
+
+
+_MOST_DIGITS = 15
+
+
+def counting_schema(columns: Sequence[Column], count: str) -> Schema:
+    """Return the schema of a file of rows with these columns, as they stand in files, and one of counts (if named)."""
+    specs = [
+        replace(
+            column.spec,
+            path=FieldPath((Step(column.header),)),
+            hierarchy=column.hierarchy,
+            hierarchy_source=None,
+            under=None,
+            on_unknown="error",
+            shift="",
+            facets={},
+            controls=Controls(),
+        )
+        for column in columns
+    ]
+    if count in [spec.name for spec in specs] or count in [column.header for column in columns]:
+        raise UsageError(f"column {count!r} is a quasi-identifier, and cannot hold the counts of a population")
+    if count:
+        specs.append(ClassSpec(count, FieldPath((Step(count),)), role="keep", hierarchy=Flat()))
+    return Schema(InputSpec("csv"), tuple(specs))
+
+
+def numbers_in(column: Column) -> Longs | None:
+    """Return the whole number in every row, 0 or more; None if there is anything else.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table import Table
+    >>> [numbers_in(Table.of_texts({"n": (t, Hierarchy.flat(t))}).columns[0]) for t in (["3", "10"], ["3", "-1"])]
+    [array([ 3, 10]), None]
+    """
+    used, row = np.unique(column.codes, return_inverse=True)
+    texts = ["" if code < 0 else column.values[code] for code in used.tolist()]
+    if not all(text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS for text in texts):
+        return None
+    found: Longs = np.array([int(text) for text in texts], np.int64)[row]
+    return found

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from lxml import etree
 
-from treeanon.hierarchy.show import printable
+from treeanon.hierarchy.files import printable
 from treeanon.shown import counted as counted
 from treeanon.shown import percent as percent
 

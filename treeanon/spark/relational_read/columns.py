@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as of
 
 from treeanon.io.columns.texts import Unreadable, coded
-from treeanon.io.relational.join import kind_text
+from treeanon.io.relational.plan import kind_text
 from treeanon.schema.keys import columns_text
 
 ROW, REPORT = "row", "report"

@@ -19,12 +19,11 @@ import pyarrow as pa
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import FORMATS, ROWS, Format
 from treeanon.io.columns.arrow_stream import FrameSource
-from treeanon.io.columns.csv_dialect import Dialect, given_delimiter
-from treeanon.io.columns.csv_exact import UNCLOSED, RowForm, exact_rows
+from treeanon.io.columns.csv_dialect import UNCLOSED, Dialect, RowForm, exact_rows, given_delimiter
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.frames import as_rows
 from treeanon.io.columns.python_values import check_columns_exist, check_names
-from treeanon.io.columns.rows import RowSource, as_tables
+from treeanon.io.columns.row_files import RowSource, as_tables
 from treeanon.io.reading import input_format
 from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.source import OneTable, Place

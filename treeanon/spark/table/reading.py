@@ -22,7 +22,7 @@ from treeanon.forest import ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
 from treeanon.hierarchy import Hierarchy
 from treeanon.io.columns.read_table import table_of_rows
-from treeanon.io.columns.rows import read_rows
+from treeanon.io.columns.row_files import read_rows
 from treeanon.io.interface import ReadOptions
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
