@@ -9,8 +9,7 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
-from treeanon.reports.paper_page import picture_file
-from treeanon.reports.paper_steps import steps
+from treeanon.reports.paper_example import picture_file, steps
 
 
 def pictures() -> Iterator[tuple[str, str]]:

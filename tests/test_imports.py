@@ -25,7 +25,6 @@ LAYERS = [
     "shown",
     "plugins",
     "formats",
-    "profiles",
     "arrays",
     "randomness",
     "resources",
@@ -179,7 +178,7 @@ SELDOM = {
     "mlxtend": {"metrics/mining.py"},
     "pandas": {"metrics/mining.py"},
     "matplotlib": set[str](),
-    "sklearn": {"metrics/table/classifier.py"},
+    "sklearn": {"metrics/table/use.py"},
     "networkx": {"algorithms/table/cell_suppression.py", "forest/forest.py", "hierarchy/model.py"},
 }
 """Packages that few functions need, and the only modules that import them: inside of those functions."""

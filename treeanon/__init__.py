@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from treeanon.previews.preview import Preview, preview
     from treeanon.privacy import Guarantee
     from treeanon.progress import Bar
-    from treeanon.queries.answers import Answer
     from treeanon.release import Appended, History, PermutedRelease, Release, TableRelease
-    from treeanon.release.query import query
+    from treeanon.release.query import Answer, query
     from treeanon.release.recommend import Recommendation, recommend
     from treeanon.reports.page.page import write_page
     from treeanon.reports.signed.check import check_report
@@ -75,7 +74,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Answer": "treeanon.queries.answers",
+    "Answer": "treeanon.release.query",
     "Appended": "treeanon.release",
     "Bar": "treeanon.progress",
     "Forest": "treeanon.forest",

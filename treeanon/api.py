@@ -22,8 +22,7 @@ from treeanon.privacy.models.registry import models_of
 from treeanon.progress import Progress
 from treeanon.release.append_batch import MAX_HELD, Appended, Asked
 from treeanon.release.append_batch import append as append_persons
-from treeanon.release.append_history import History
-from treeanon.release.append_persons import Persons, persons_of, reading_schema, together
+from treeanon.release.append_history import History, Persons, persons_of, reading_schema, together
 from treeanon.release.parameters import (
     GuaranteeParameters,
     ModelParameters,
@@ -35,8 +34,7 @@ from treeanon.release.parameters import (
     refuse_unknown,
     shows,
 )
-from treeanon.release.permuted import PermutedRelease
-from treeanon.release.table import anonymize_table
+from treeanon.release.table import PermutedRelease, anonymize_table
 from treeanon.release.table_reapply import TableSolution, apply_table, is_of_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.tree import anonymize as anonymize_forest
@@ -48,9 +46,9 @@ from treeanon.spark.interface import are_dataframes, engine_named, is_dataframe
 from treeanon.table import Table
 from treeanon.table.controls import with_controls
 from treeanon.table.permuted import Permuted
+from treeanon.verifier.controls import GroupBound
 from treeanon.verifier.freeform import FreeformVerdict, verify_freeform
 from treeanon.verifier.permuted import PermutedVerdict, verify_permuted
-from treeanon.verifier.spans import GroupBound
 from treeanon.verifier.table import TableVerdict, verify_table
 from treeanon.verifier.tree import as_counted
 from treeanon.verifier.tree import verify as verify_forest

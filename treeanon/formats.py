@@ -15,6 +15,13 @@ Where each record is a line of its own, `treeanon.io.documents.lines.line_format
 functions: one that parses a line into an object as JSON has it, one that writes such an object as a line.
 
 This table is read wherever a format has a name, so it imports no reader: a function may be given as "module:name".
+
+The output profiles: standards that a release must be valid by, beyond the form of its format.
+
+A canonical record is what a format writes of a tree. A profile writes it as its standard wants it, and takes that back
+when the release is read. Add a profile: write one module that holds a codec, and a line in the table below.
+
+This table is read wherever a schema is, so it imports no codec: it is given as "module:name".
 """
 
 from __future__ import annotations
@@ -22,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, cast
 
 from treeanon.errors import UsageError
 from treeanon.plugins import Registry
@@ -172,7 +179,7 @@ _OWN = (
         "rows",
         (".csv", ".tsv"),
         "one file of comma-, semicolon-, tab- or bar-separated values, one person per row",
-        reader=f"{_TABLES}.open:open_delimited",
+        reader=f"{_TABLES}.source:open_delimited",
         writer="treeanon.io.columns.write_table:write_delimited",
         no_record=_ROW,
         delimited=True,
@@ -183,7 +190,7 @@ _OWN = (
         "rows",
         (".parquet",),
         "one Parquet file, one person per row",
-        reader=f"{_TABLES}.open:open_parquet",
+        reader=f"{_TABLES}.source:open_parquet",
         writer="treeanon.io.columns.write_table:write_parquet",
         no_record=_ROW,
         magic=b"PAR1",
@@ -194,7 +201,7 @@ _OWN = (
         "relational",
         ("datapackage.json",),
         "a folder or zip of CSV, TSV or Parquet files",
-        reader=f"{_TABLES}.open:open_folder",
+        reader=f"{_TABLES}.source:open_folder",
         writer=f"{_TABLES}.writing:FOLDER",
         record="patient",
         in_folder=True,
@@ -205,7 +212,7 @@ _OWN = (
         "relational",
         (".sqlite", ".sqlite3", ".db"),
         "one database file",
-        reader=f"{_TABLES}.open:open_sqlite",
+        reader=f"{_TABLES}.source:open_sqlite",
         writer=f"{_TABLES}.writing:SQLITE",
         record="patient",
         magic=b"SQLite format 3\0",
@@ -215,7 +222,7 @@ _OWN = (
         "relational",
         (".duckdb", ".ddb"),
         "one DuckDB file",
-        reader=f"{_TABLES}.open:open_duckdb",
+        reader=f"{_TABLES}.source:open_duckdb",
         writer=f"{_TABLES}.writing:DUCKDB",
         record="patient",
     ),
@@ -224,7 +231,7 @@ _OWN = (
         "relational",
         (),
         "the URL of a database",
-        reader=f"{_TABLES}.open:open_database",
+        reader=f"{_TABLES}.source:open_database",
         writer=f"{_TABLES}.writing:DATABASE",
         record="patient",
         by_url=True,
@@ -236,8 +243,8 @@ _OWN = (
         "one YAML document with a list of persons",
         reader=f"{_DOCUMENTS}.yaml_document:read_yaml",
         writer=f"{_DOCUMENTS}.yaml_document:YAML",
-        sample="treeanon.infer.yaml_sample:sample_yaml",
-        recognizes="treeanon.infer.yaml_sample:is_yaml",
+        sample="treeanon.infer.json_sample:sample_yaml",
+        recognizes="treeanon.infer.json_sample:is_yaml",
         beyond=f"{_BEYOND}.yaml_files:look_at_yaml",
         record="patients[]",
         as_lines="yaml-stream",
@@ -249,8 +256,8 @@ _OWN = (
         "a stream of YAML documents, one person each",
         reader=f"{_DOCUMENTS}.yaml_document:read_yaml_stream",
         writer=f"{_DOCUMENTS}.yaml_document:YAML",
-        sample="treeanon.infer.yaml_sample:sample_yaml_stream",
-        recognizes="treeanon.infer.yaml_sample:is_yaml_stream",
+        sample="treeanon.infer.json_sample:sample_yaml_stream",
+        recognizes="treeanon.infer.json_sample:is_yaml_stream",
         beyond=f"{_BEYOND}.yaml_files:look_at_yaml_stream",
         no_record="each document is one person",
     ),
@@ -310,3 +317,70 @@ def names_of(kind: Kind) -> tuple[str, ...]:
 def the_format(attribute: Literal["by_url", "in_folder"]) -> Format:
     """Return the first format with an attribute that one of the package's own has."""
     return next(form for form in FORMATS.values() if getattr(form, attribute))
+
+
+class Codec(Protocol):
+    """The two directions of a profile; `decode` undoes `encode`, to the byte."""
+
+    def encode(self, text: str, number: int, kind: str) -> str:
+        """Return the text of a canonical record as the standard wants it.
+
+        `number` is the fresh number of the record, from 1; `kind` the name of its `[[file]]`, empty where there is
+        none. Nothing but these may decide what comes out.
+        """
+
+    def decode(self, text: bytes) -> bytes:
+        """Return a document (in formats of lines, a line) with all that `encode` changed taken back.
+
+        What `encode` did not write stays as it is. DataError says what cannot be read.
+        """
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One profile: its name in schemas, the formats that it is for, and its codec.
+
+    Documents without `marker` in their bytes are no releases of it, and are read as they are.
+
+    >>> PROFILES["fhir-r4"].formats
+    ('json', 'ndjson')
+    """
+
+    name: str
+    formats: tuple[str, ...]
+    about: str
+    marker: bytes
+    where: str
+    root: str = ""
+    """The name of the root element of a document of XML."""
+
+    @property
+    def codec(self) -> Codec:
+        """Its codec, whose module is imported when it is needed."""
+        module, _, name = self.where.partition(":")
+        return cast(Codec, getattr(import_module(module), name))
+
+    def is_for(self, form: Format) -> bool:
+        """Return whether records of a format are written by it."""
+        return form.name in self.formats
+
+
+_OWN_PROFILES = (
+    Profile(
+        "fhir-r4",
+        ("json", "ndjson"),
+        "bundles of one person each, or files of bulk data, as valid FHIR R4",
+        b"urn:treeanon:",
+        "treeanon.io.profiles.fhir_r4:CODEC",
+    ),
+    Profile(
+        "c-cda",
+        ("xml",),
+        "Continuity of Care Documents of one person each, with what C-CDA 2.1 demands",
+        b"urn:hl7-org:v3",
+        "treeanon.io.profiles.c_cda:CODEC",
+        root="ClinicalDocument",
+    ),
+)
+
+PROFILES: Registry[Profile] = Registry("treeanon.formats", Profile, "profile", {own.name: own for own in _OWN_PROFILES})

@@ -29,9 +29,9 @@ from results import cpu, note, put, yardstick
 
 import treeanon as ta
 from treeanon.algorithms.table import optimal
-from treeanon.algorithms.table.freeform.blocks import prices_of
 from treeanon.algorithms.table.freeform.exchange import Classes
 from treeanon.algorithms.table.freeform.exchange_parts import least_cost
+from treeanon.algorithms.table.freeform.graph import prices_of
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
 from treeanon.bench.invented import census

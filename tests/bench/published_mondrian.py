@@ -16,8 +16,7 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import node_ncp
-from treeanon.metrics.table.ncp import lowest_common
-from treeanon.metrics.table.ranges import rank_places
+from treeanon.metrics.table.ncp import lowest_common, rank_places
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity
 from treeanon.table import Column
 from treeanon.table.covers import value_ranks

@@ -11,14 +11,14 @@ import pytest
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, TableAlgorithm
-from treeanon.bench import claims
+from treeanon.bench import output
 from treeanon.bench import run as bench
 from treeanon.bench.figures import FIGURES, LABELS, LOSSES, Figure, Line, Setting
 from treeanon.bench.invented import census
 from treeanon.bench.output import all_as_text, as_csv, as_svg, as_text
 from treeanon.errors import UsageError
 from treeanon.metrics.table import gcp, permuted_query_loss, query_loss
-from treeanon.metrics.table.il import (
+from treeanon.metrics.table.groups import (
     average_ncp,
     largest_extent,
     mean_extent,
@@ -235,15 +235,15 @@ def test_claims_are_told():
     loss = result(
         FIGURES[25][0], {"Hilbert": [0.1, 0.2, 0.3], "Mondrian": [0.1, 0.1, None], "TopDown": [0.2, 0.3, 0.3]}
     )
-    mondrian, topdown = claims.told([loss, result(FIGURES[25][1], {"Hilbert": [3, 3, 3]})])
+    mondrian, topdown = output.told([loss, result(FIGURES[25][1], {"Hilbert": [3, 3, 3]})])
     assert mondrian.sentence == "does not hold, because Mondrian is below it by up to 50 % at ℓ 4 (1 of 2)"
     assert topdown.holds and topdown.sentence == "holds (3 of 3)"
     privacy = result(FIGURES[32][0], {"AC": [3, 3, 3], "IPCSD over 1-D": [3, 2, 4]})
-    first, other = claims.told([privacy])
+    first, other = output.told([privacy])
     assert first.sentence.startswith("does not hold, because IPCSD over 1-D is above it by up to 25 % at")
     assert other.holds is None and "not measured" in other.sentence
     text = all_as_text([loss])
-    assert text.splitlines()[-3:] == claims.claims_text([mondrian, topdown]).splitlines()
+    assert text.splitlines()[-3:] == output.claims_text([mondrian, topdown]).splitlines()
     assert mondrian.as_dict()["against"] == [4] and mondrian.as_dict()["figure"] == "25a"
 
 

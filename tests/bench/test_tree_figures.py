@@ -12,10 +12,9 @@ from click.testing import CliRunner
 
 from treeanon.algorithms.tree.published import gcs
 from treeanon.bench import tpch
-from treeanon.bench.claims import Claim, told
+from treeanon.bench.output import Claim, told
 from treeanon.bench.run import FigureResult, chosen
-from treeanon.bench.tree_figures import FIGURES, LINEAR, MIRACLE, Setting
-from treeanon.bench.tree_run import Collection, run_trees
+from treeanon.bench.tree_figures import FIGURES, LINEAR, MIRACLE, Collection, Setting, run_trees
 from treeanon.cli.bench import command
 from treeanon.errors import UsageError
 from treeanon.metrics import ml2

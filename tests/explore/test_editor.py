@@ -21,8 +21,7 @@ from tests.support.profiles import few
 from treeanon.errors import TreeanonError, UsageError
 from treeanon.explore import hand
 from treeanon.explore.editor import Editor
-from treeanon.explore.editor_page import editor_html
-from treeanon.explore.edits import edited
+from treeanon.explore.editor_page import edited, editor_html
 from treeanon.explore.fields import KEY, RULE, WrongFields, class_keys, rules_for
 
 WORST = "<img src=x onerror=alert(1)>"

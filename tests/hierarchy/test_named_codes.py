@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import treeanon as ta
 from treeanon.errors import SchemaError
 from treeanon.hierarchy import Atc, Hierarchy, Icd10, parse_builder
-from treeanon.hierarchy.named_codes import NamedCodes, read_names
+from treeanon.hierarchy.terminology import NamedCodes, read_names
 
 NAMES = {"J18": "Pneumonia", "J45": "Asthma", "I10": "High pressure", "A10B": "Drugs by mouth", "A10BA": "Biguanides"}
 CODES = ["J18.9", "J18", "J181", "J45.909", "E11.9", "I10", "flu", "J09-J18 Influenza and pneumonia",

@@ -16,7 +16,7 @@ from tests.support.profiles import few
 from treeanon.cli.main import main
 from treeanon.errors import HierarchyError
 from treeanon.hierarchy import Intervals, parse_builder
-from treeanon.metrics.table.ranges import node_ranges
+from treeanon.metrics.table.ncp import node_ranges
 from treeanon.schema.dump import dump_schema
 
 AGES = Intervals((5, 10), min=0, max=120, min_open=18, max_open=90)

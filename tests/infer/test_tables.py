@@ -22,7 +22,7 @@ from treeanon.cli.main import main
 from treeanon.errors import DataError, FileError, UsageError
 from treeanon.infer import propose, render_schema
 from treeanon.infer.relations import find_keys
-from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.source import open_tables
 
 CLINIC = ROOT / "samples" / "clinic"
 

@@ -15,8 +15,8 @@ import treeanon as ta
 from treeanon.errors import DataError, HierarchyError
 from treeanon.infer import propose, render_schema
 from treeanon.infer.relations import find_keys
-from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.reading import resolved
+from treeanon.io.relational.source import open_tables
 from treeanon.schema import FieldPath, Step
 from treeanon.schema.relational import nested
 

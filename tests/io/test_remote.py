@@ -359,7 +359,7 @@ def test_parts_of_an_upload_that_fails_are_taken_back(bucket: Any, monkeypatch: 
 
 
 def test_files_of_a_report(bucket: Any, tmp_path: Path) -> None:
-    from treeanon.reports.signed.files import described, fingerprint
+    from treeanon.reports.signed.examined import described, fingerprint
 
     put(bucket, **{"in/a.ndjson": LINES, "in/b/c.ndjson": b"{}\n"})
     for name, data in (("a.ndjson", LINES), ("b/c.ndjson", b"{}\n")):

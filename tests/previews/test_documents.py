@@ -15,9 +15,9 @@ from lxml import etree
 import treeanon as ta
 from tests.support.profiles import few
 from treeanon.cli.main import main
-from treeanon.previews.document import Part, document_of
-from treeanon.reports.page.documents import document
+from treeanon.previews.model import Part, document_of
 from treeanon.reports.page.elements import text_of
+from treeanon.reports.page.internal import document
 from treeanon.reports.page.page import page
 from treeanon.reports.preview_text import document_lines, preview_text
 

@@ -11,7 +11,7 @@ import pytest
 import treeanon as ta
 from treeanon.errors import UsageError
 from treeanon.previews.preview import preview, preview_of, sampled
-from treeanon.previews.rows import RowTrace, row_changes
+from treeanon.previews.scores import RowTrace, row_changes
 
 AGES = ta.Hierarchy.from_paths([[str(a), f"{a // 10}0-{a // 10}9", "*"] for a in range(20, 60)])
 SEXES = ta.Hierarchy.flat(["f", "m"])

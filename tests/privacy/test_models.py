@@ -26,7 +26,7 @@ from treeanon.privacy.models import (
     PSensitiveKAnonymity,
     RecursiveDiversity,
     TCloseness,
-    t_closeness,
+    distribution,
 )
 from treeanon.privacy.models import model as limits
 from treeanon.schema.model import ClassSpec
@@ -117,7 +117,7 @@ def test_closeness_agrees_with_the_work_of_moving_mass(world: Any, t: Fraction, 
         far = [slow.earth_mover(group, everybody, ground) for group in rows]
         with pytest.MonkeyPatch.context() as patch:
             if doubles:
-                patch.setattr(t_closeness, "ROOM", 0)
+                patch.setattr(distribution, "ROOM", 0)
             # Doubles may only err towards "does not hold".
             for limit in (t, *(min(f + Fraction(1, 10**9), Fraction(1)) for f in far), *(() if doubles else far)):
                 found = TCloseness(limit, distance, order).holds(groups).tolist()

@@ -19,7 +19,7 @@ from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import DataError, GuaranteeError, UsageError
 from treeanon.privacy import Guarantee
 from treeanon.release import SolutionFile, TooManyHeldError
-from treeanon.release.append_coarser import _joined
+from treeanon.release.append_batch import _joined
 from treeanon.release.append_hiding import hidden_by
 
 HOSPITAL = f"{WORD}-group 0", f"{WORD}-group 1"

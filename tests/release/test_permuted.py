@@ -25,8 +25,8 @@ from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.errors import DataError, GuaranteeError, UsageError
 from treeanon.metrics.table import permuted_query_loss
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness
-from treeanon.release import permuted as permuted_release
-from treeanon.release.permuted import check_permuted
+from treeanon.release import table as permuted_release
+from treeanon.release.table import check_permuted
 from treeanon.table import Column
 from treeanon.table.permuted import Permuted, permuted
 

@@ -9,8 +9,8 @@ from random import Random
 import treeanon as ta
 from treeanon.algorithms.table.lattice import FullDomainResult
 from treeanon.hierarchy import Hierarchy
-from treeanon.reports.page.lattice import DrawnLattice
 from treeanon.reports.page.page import page
+from treeanon.reports.page.rows import DrawnLattice
 
 AGES = Hierarchy.from_paths([[str(age), f"{age // 10}0s", f"from {age // 20 * 20}", "*"] for age in range(20, 60)])
 TOWNS = Hierarchy.from_paths([["Ulm", "south", "*"], ["Augsburg", "south", "*"], ["Kiel", "north", "*"]])

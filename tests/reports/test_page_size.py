@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from treeanon.previews.document import Part, Value
-from treeanon.reports.page import documents
+from treeanon.previews.model import Part, Value
+from treeanon.reports.page import internal
 from treeanon.reports.page.elements import text_of
 
 
@@ -34,10 +34,10 @@ class Json:
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, part: Part, room: int) -> str:
-    monkeypatch.setattr(documents, "document_of", lambda *_: part)
+    monkeypatch.setattr(internal, "document_of", lambda *_: part)
     record: Any = Record()
     schema: Any = Json()
-    found = documents.document(record, schema, room)
+    found = internal.document(record, schema, room)
     assert found is not None
     return text_of(found)
 

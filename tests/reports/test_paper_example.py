@@ -14,8 +14,7 @@ from tests.reference import trees as slow
 from tests.reference.guarantee import holds
 from tests.support.paths import ROOT
 from treeanon.cli.main import main
-from treeanon.reports.paper_page import paper_lines, paper_page
-from treeanon.reports.paper_steps import CUT, Step, example, steps
+from treeanon.reports.paper_example import CUT, Step, example, paper_lines, paper_page, steps
 
 VECTORS = json.loads((ROOT / "tests/vectors/trees.json").read_text())
 PAGE = (ROOT / "docs/paper-example.md").read_text()

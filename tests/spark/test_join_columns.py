@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tests.support.strategies import properties
-from treeanon.io.columns.arrow_stream import plain_column
+from treeanon.io.columns.arrow import plain_column
 from treeanon.io.columns.python_values import row_errors
 from treeanon.io.relational.plan import DANGLING, NULL, KeyClash, find_targets
 from treeanon.spark.relational_read.columns import ColumnSummary, InvalidTable, TableSelection, report_row, texts_of

@@ -13,7 +13,7 @@ from tests.support.strategies import properties
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Table
-from treeanon.table.members import members_of
+from treeanon.table.reductions import members_of
 
 AGES = Hierarchy.from_paths([[str(age), f"{age // 10}0-{age // 10}9", "*"] for age in range(20, 60)])
 TOWNS = Hierarchy.from_paths([[town, town[0], "*"] for town in ("aa", "ab", "ba", "bb")])

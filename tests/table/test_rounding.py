@@ -18,7 +18,7 @@ from tests.support.as_installed import ran
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.table.covers import Covers, parsed, reads_back, value_ranks
-from treeanon.table.rounding import with_round_ranges
+from treeanon.table.published_numbers import with_round_ranges
 from treeanon.table.table import Column, Table
 
 SCHEMA = """version = 1

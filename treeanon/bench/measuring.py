@@ -18,9 +18,9 @@ from treeanon.bench.invented import census, synthetic
 from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import Form, gcp, permuted_query_loss, query_loss
-from treeanon.metrics.table.groups import groups_of
-from treeanon.metrics.table.il import (
+from treeanon.metrics.table.groups import (
     average_ncp,
+    groups_of,
     largest_extent,
     largest_ncp,
     mean_extent,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from treeanon.algorithms.tree.solution import Solution
     from treeanon.forest import Forest
     from treeanon.release.append_batch import Appended
-    from treeanon.release.append_persons import Persons
+    from treeanon.release.append_history import Persons
     from treeanon.schema import Schema
 
 
@@ -180,7 +180,7 @@ def _solution_of(solution: str) -> Solution:
 
 def _delivered(source: str, schema: Schema, person: str | None, reading: Reading, *, quiet: bool) -> Persons:
     """Read persons, with what they are recognized by."""
-    from treeanon.release.append_persons import persons_of, reading_schema
+    from treeanon.release.append_history import persons_of, reading_schema
 
     forest = read_records(source, reading_schema(schema, person), reading, quiet=quiet)
     return persons_of(forest, schema, person)
@@ -188,7 +188,7 @@ def _delivered(source: str, schema: Schema, person: str | None, reading: Reading
 
 def _all_published(files: tuple[str, ...], schema: Schema, reading: Reading, *, quiet: bool) -> Forest | None:
     """Read everything that was published so far."""
-    from treeanon.release.append_persons import together
+    from treeanon.release.append_history import together
 
     if not files:
         return None

@@ -157,8 +157,7 @@ def trees(
     """
     from treeanon.bench.output import all_as_text, write_figures
     from treeanon.bench.run import chosen
-    from treeanon.bench.tree_figures import FIGURES
-    from treeanon.bench.tree_run import run_trees
+    from treeanon.bench.tree_figures import FIGURES, run_trees
     from treeanon.io.output import refuse_existing
 
     wanted = chosen(figures, FIGURES)
@@ -205,7 +204,7 @@ def census(rows: int, output: str, sensitive: str, force: bool, seed: int, quiet
 
 
 def _counts(done: list[FigureResult], rows: int, seed: int, output: str | None) -> dict[str, object]:
-    from treeanon.bench.claims import told
+    from treeanon.bench.output import told
 
     figures, claims = [drawn.as_dict() for drawn in done], [one.as_dict() for one in told(done)]
     return {"rows": rows, "seed": seed, "output": output, "figures": figures, "claims": claims}

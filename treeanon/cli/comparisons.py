@@ -117,15 +117,15 @@ _EXTENTS = {
 
 def _of_groups(published: Table, weights: Mapping[str, float] | None) -> dict[str, float]:
     """Measure the losses of the groups of published rows, whatever is suppressed."""
-    from treeanon.metrics.table import il
+    from treeanon.metrics.table import groups
 
     found = (
-        il.mean_extent(published, weights),
-        il.largest_extent(published, weights),
-        il.average_ncp(published, weights=weights),
-        il.weighted_maximum_ncp(published, weights=weights),
-        il.weighted_maximum_share(published, weights=weights),
-        il.weighted_average_volume(published),
+        groups.mean_extent(published, weights),
+        groups.largest_extent(published, weights),
+        groups.average_ncp(published, weights=weights),
+        groups.weighted_maximum_ncp(published, weights=weights),
+        groups.weighted_maximum_share(published, weights=weights),
+        groups.weighted_average_volume(published),
     )
     return dict(zip(_EXTENTS, found, strict=True))
 
@@ -159,7 +159,7 @@ def compare_permuted(
     from treeanon.io.columns.permuted_files import read_permuted, report_of
     from treeanon.io.columns.write_table import table_schema
     from treeanon.io.compared import refuse_more
-    from treeanon.metrics.table.permuted import measure_permuted_tables
+    from treeanon.metrics.table.measure import measure_permuted_tables
     from treeanon.reports import permuted_losses_text
     from treeanon.table.compared import schema_as_published
 

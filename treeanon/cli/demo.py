@@ -105,8 +105,7 @@ def _show_paper(html: str | None, *, force: bool, quiet: bool, as_json: bool) ->
     """Show the running example of the paper on trees."""
     check_extra_output(html, "", force=force, option="--html")
     from treeanon.io.output import open_output
-    from treeanon.reports.paper_page import paper_lines, paper_page
-    from treeanon.reports.paper_steps import steps
+    from treeanon.reports.paper_example import paper_lines, paper_page, steps
 
     found = list(steps())
     if html is not None:

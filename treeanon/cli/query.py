@@ -19,7 +19,7 @@ from treeanon.cli.reading import (
 
 if TYPE_CHECKING:
     from treeanon.forest import Forest
-    from treeanon.queries.answers import Answer
+    from treeanon.release.query import Answer
     from treeanon.schema import Schema
     from treeanon.table import Table
     from treeanon.table.permuted import Permuted

@@ -142,7 +142,7 @@ def check_target(output: str, release: str, *, force: bool, option: str = "--out
         raise click.UsageError(f"{option}: a report is FILE.html or FILE.pdf")
     check_extra_output(output, release, force=force, option=option)
     if output.lower().endswith(".pdf"):
-        from treeanon.reports.signed.pdf import require_pdf
+        from treeanon.reports.signed.paper import require_pdf
 
         require_pdf()
 

@@ -344,7 +344,7 @@ def _trees_lines(forest: Forest, guarantee: Guarantee, *, is_open: bool, holds: 
 def _of_rows(request: VerifyRequest) -> tuple[TableVerdict, ReadReport | None]:
     from treeanon.schema.controls import controls_of
     from treeanon.table.controls import with_controls
-    from treeanon.verifier.spans import GroupBound
+    from treeanon.verifier.controls import GroupBound
     from treeanon.verifier.table import verify_table
 
     request.refuse_trees()

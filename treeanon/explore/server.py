@@ -33,7 +33,7 @@ from starlette.routing import Route
 from treeanon.errors import FileError, UsageError
 from treeanon.explore.access import ADDRESS, Access, Guard
 from treeanon.explore.editor import Editor
-from treeanon.explore.edits import edited
+from treeanon.explore.editor_page import edited
 from treeanon.explore.page import page
 from treeanon.explore.parts import parts_of, pins_html
 from treeanon.explore.session import Choice, Event, Finished, Problem, RiskReady, Session

@@ -24,10 +24,9 @@ from treeanon.hierarchy.intervals import Intervals, parse_intervals
 from treeanon.hierarchy.levels import LevelBuilder, Levels
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
-from treeanon.hierarchy.named_codes import with_names
 from treeanon.hierarchy.numbers import DECIMAL
 from treeanon.hierarchy.prefixes import Prefix, parse_prefix
-from treeanon.hierarchy.terminology import parse_terminology
+from treeanon.hierarchy.terminology import parse_terminology, with_names
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")
 

@@ -28,7 +28,7 @@ from treeanon.infer.person_fields import person_fields, question
 from treeanon.infer.propose import take_sample
 from treeanon.io.output import unnamed_file
 from treeanon.io.reading import holds_rows, read
-from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.source import open_tables
 from treeanon.io.sources import STDIN, following_links, stdin_head
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.dump import record_text
@@ -163,7 +163,7 @@ def _fields(origin: Origin) -> list[Repeat]:
 
 def _first(data: Any, spec: InputSpec) -> list[Any]:
     """Return the first records of data in memory, as JSON has them; of tables those of the root."""
-    from treeanon.io.columns.arrow_stream import arrow_of
+    from treeanon.io.columns.arrow import arrow_of
     from treeanon.io.memory import json_line
 
     if isinstance(data, Mapping):

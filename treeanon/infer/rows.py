@@ -30,7 +30,7 @@ from treeanon.infer.table_paths import Notes, TablePath
 from treeanon.infer.tables import MOST_CLASSES, TablesSample
 from treeanon.io.columns.row_files import RowFiles
 from treeanon.io.columns.texts import Unreadable, coded
-from treeanon.io.relational.open import open_rows
+from treeanon.io.relational.source import open_rows
 from treeanon.io.sources import STDIN
 from treeanon.schema import FieldPath, Schema, Step
 from treeanon.schema.layout import ROOT

@@ -22,10 +22,9 @@ from treeanon.infer.render import KEY, render_schema
 from treeanon.infer.sampling import spread
 from treeanon.infer.table_paths import Notes, TablePath, find_table_paths, keep_once, name_steps
 from treeanon.io.columns.texts import Unreadable, coded
-from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.plan import MOVED_TABLE, RECORD_COLUMN, KeyClash, RepeatedKey, find_targets
 from treeanon.io.relational.reading import resolved
-from treeanon.io.relational.source import TableInfo, TableSource
+from treeanon.io.relational.source import TableInfo, TableSource, open_tables
 from treeanon.kernels.joins import in_circles
 from treeanon.schema import RecordPath, Schema, Step
 from treeanon.schema.keys import ForeignKey, KeyFormError, name_text, parse_key

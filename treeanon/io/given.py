@@ -11,7 +11,7 @@ from treeanon.errors import UsageError
 from treeanon.forest import Forest
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.look import look_beyond
-from treeanon.io.columns.arrow_stream import ArrowFrame, DictSource, FrameSource
+from treeanon.io.columns.arrow import ArrowFrame, DictSource, FrameSource
 from treeanon.io.columns.frames import as_rows
 from treeanon.io.columns.read_table import read_table, table_of_rows
 from treeanon.io.interface import ReadOptions

@@ -14,7 +14,7 @@ from treeanon.errors import DataError, UsageError
 from treeanon.forest import Forest
 from treeanon.forest.persons import builder_of
 from treeanon.formats import NESTED
-from treeanon.io.columns.arrow_stream import DictSource, FrameSource, arrow_of
+from treeanon.io.columns.arrow import DictSource, FrameSource, arrow_of
 from treeanon.io.columns.frames import frame_like, in_input_types, input_types, nested_in_input_types
 from treeanon.io.columns.python_values import check_columns_exist, value_text
 from treeanon.io.interface import ReadOptions, reader_of, writer_of

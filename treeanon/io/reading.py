@@ -147,8 +147,8 @@ def _read_relational(
     progress: Progress | None = None,
 ) -> Forest:
     from treeanon.io.columns.row_files import RowFiles, read_rows
-    from treeanon.io.relational.open import open_tables
     from treeanon.io.relational.reading import read_tables, resolved
+    from treeanon.io.relational.source import open_tables
 
     done = 0
 

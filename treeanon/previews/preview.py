@@ -17,8 +17,7 @@ from treeanon.forest.shifting import shifted
 from treeanon.io.given import Data, Given
 from treeanon.previews.changes import record_changes
 from treeanon.previews.model import RecordChange, RowChange
-from treeanon.previews.rows import RowTrace
-from treeanon.previews.scores import check_classes, choose, forest_scores
+from treeanon.previews.scores import RowTrace, check_classes, choose, forest_scores
 from treeanon.release import PermutedRelease, Release, TableRelease
 from treeanon.release.parameters import RowParameters, TreeParameters, shows
 from treeanon.release.table_request import Publish

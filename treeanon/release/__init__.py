@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treeanon.release.append_batch import Appended, TooManyHeldError, append
     from treeanon.release.append_history import History
-    from treeanon.release.permuted import PermutedRelease, fulfill_permuted
     from treeanon.release.solution_file import SolutionFile
-    from treeanon.release.table import anonymize_table, fulfill_table
+    from treeanon.release.table import PermutedRelease, anonymize_table, fulfill_permuted, fulfill_table
     from treeanon.release.table_documents import DocumentsRelease, documents_of
     from treeanon.release.table_reapply import TableSolution, apply_table
     from treeanon.release.table_release import TableRelease
@@ -46,9 +45,8 @@ __all__ = [
 _HOMES = {
     "append_batch": ("Appended", "TooManyHeldError", "append"),
     "append_history": ("History",),
-    "permuted": ("PermutedRelease", "fulfill_permuted"),
     "solution_file": ("SolutionFile",),
-    "table": ("anonymize_table", "fulfill_table"),
+    "table": ("PermutedRelease", "anonymize_table", "fulfill_permuted", "fulfill_table"),
     "table_documents": ("DocumentsRelease", "documents_of"),
     "table_reapply": ("TableSolution", "apply_table"),
     "table_release": ("TableRelease",),

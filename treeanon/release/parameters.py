@@ -16,9 +16,9 @@ from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.errors import UsageError
 from treeanon.privacy.guarantee import Attacker, Diversity
+from treeanon.privacy.models.distribution import Distance
 from treeanon.privacy.models.model import Model, Number
 from treeanon.privacy.models.registry import Form, PerColumnNumber, Sensitive
-from treeanon.privacy.models.t_closeness import Distance
 from treeanon.progress import Progress
 from treeanon.release.tree_request import Request
 

@@ -24,7 +24,7 @@ from treeanon.release.tree_request import persons
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Table
 from treeanon.table.controls import as_known, told_controls, with_controls
-from treeanon.table.microaggregation import microaggregated
+from treeanon.table.published_numbers import microaggregated
 from treeanon.verifier.table import verify_table
 
 KIND = "table"

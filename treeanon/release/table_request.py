@@ -29,11 +29,10 @@ from treeanon.schema.controls import SETTINGS, controls_of, refuse_controls
 from treeanon.schema.persons import refuse_shift
 from treeanon.table import Column, Table
 from treeanon.table.controls import controls_told, raised, refuse_coarse, told_controls, with_controls
-from treeanon.table.microaggregation import microaggregated
-from treeanon.table.rounding import with_round_ranges
+from treeanon.table.published_numbers import microaggregated, with_round_ranges
+from treeanon.verifier.controls import GroupBound
 from treeanon.verifier.criteria import refuse_unchecked
 from treeanon.verifier.permuted import refuse_others
-from treeanon.verifier.spans import GroupBound
 
 Publish = Literal["generalized", "permuted"]
 PUBLISH: tuple[Publish, ...] = ("generalized", "permuted")

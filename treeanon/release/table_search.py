@@ -8,8 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from treeanon.algorithms.table.bounds import kept_bounds
-from treeanon.algorithms.table.cells import searched
+from treeanon.algorithms.table.bounds import kept_bounds, searched
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, unordered_rows
 from treeanon.algorithms.table.result import Result, RowResult

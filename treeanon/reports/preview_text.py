@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treeanon.previews.document import Part, document_of
-from treeanon.previews.model import Change, RecordChange, RowChange
+from treeanon.previews.model import Change, Part, RecordChange, RowChange, document_of
 from treeanon.previews.preview import Preview
 from treeanon.release import PermutedRelease, Release
 from treeanon.reports.preview_cells import (
@@ -137,7 +136,7 @@ def _stacked(pair: Pair, width: int) -> Iterator[Line]:
 def document_lines(part: Part, width: int, depth: int = 0) -> Iterator[Line]:
     """Yield the lines of a document, of at most `width` columns: a value, and what it is published as.
 
-    >>> from treeanon.previews.document import Value
+    >>> from treeanon.previews.model import Value
     >>> age = Part('"age": ', Value("34", "30-39", frozenset({"generalized"})))
     >>> [line[0].text + line[1].text for line in document_lines(Part("{", None, (age,), "}"), 40)]
     ['    {', '~     "age": 34 -> 30-39', '    }']

@@ -11,7 +11,7 @@ from typing import Any
 
 from treeanon.metrics import Losses, MiningLoss, ObjectsKept
 from treeanon.metrics.table import FlatLosses
-from treeanon.metrics.table.permuted import ASKED, PermutedLosses
+from treeanon.metrics.table.measure import ASKED, PermutedLosses
 from treeanon.privacy.uniqueness import ESTIMATORS
 from treeanon.risks.model import MOST_COMBINATIONS, Risk, RowRisk, Share, Uniqueness
 from treeanon.shown import counted, percent

@@ -24,9 +24,8 @@ from treeanon.kernels.verify.knowledge import holders_of
 from treeanon.privacy.guarantee import Guarantee, roles_of
 from treeanon.progress import Progress
 from treeanon.risks.model import MOST_COMBINATIONS, Combination, Risk, Share, share_of
-from treeanon.verifier.traces import with_traces
 from treeanon.verifier.tree import verify
-from treeanon.verifier.tree_knowledge import Rows, rows_of
+from treeanon.verifier.tree_knowledge import Rows, rows_of, with_traces
 from treeanon.verifier.verdict import in_parts
 
 MOST_LABELS = kernels.MOST

@@ -8,9 +8,8 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from treeanon.errors import UsageError
-from treeanon.formats import FORMATS, NESTED, Format, names_of
+from treeanon.formats import FORMATS, NESTED, PROFILES, Format, names_of
 from treeanon.hierarchy import Flat, Levels
-from treeanon.profiles import PROFILES
 from treeanon.schema.facets import through_facets
 from treeanon.schema.model import ClassSpec
 from treeanon.schema.paths import FieldPath, Predicate, RecordPath, Step, not_in_xml_names, xml_name_start

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treeanon.formats import FORMATS, NESTED, Format, names_of
-from treeanon.profiles import PROFILES
+from treeanon.formats import FORMATS, NESTED, PROFILES, Format, names_of
 from treeanon.schema.keys import ForeignKey, KeyFormError, parse_key
 from treeanon.schema.layout import MOVED, MOVED_NAMESPACE
 from treeanon.schema.model import (

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from treeanon.builders import BUILDERS, BuilderSpec
-from treeanon.formats import FORMATS, Format
+from treeanon.formats import FORMATS, PROFILES, Format
 from treeanon.parameters import Parameter
-from treeanon.profiles import PROFILES
 
 Rules = dict[str, Any]
 

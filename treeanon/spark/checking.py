@@ -20,7 +20,7 @@ from treeanon.spark.counting import SUMS, Fingerprints, Forests, sums_of
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.verifier.parts import Counts, PartCheck, total_of
 from treeanon.verifier.signed import ALL, signed_totals
-from treeanon.verifier.traces import pairs_in, with_traces
+from treeanon.verifier.tree_knowledge import pairs_in, with_traces
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -70,7 +70,7 @@ from treeanon.spark.session import not_as_published, reading_again, spark_failur
 from treeanon.spark.signed import Diversity
 from treeanon.spark.spread import Outliers, Signs, Spread, refuse_unspreadable
 from treeanon.verifier.parts import PartCheck
-from treeanon.verifier.traces import pairs_in
+from treeanon.verifier.tree_knowledge import pairs_in
 from treeanon.verifier.verdict import Diverse, Verdict
 
 SAMPLE = 100_000

@@ -14,7 +14,7 @@ from treeanon.hierarchy import Flat, Hierarchy
 from treeanon.hierarchy.numbers import parse_number
 from treeanon.schema import Schema
 from treeanon.table.covers import Cover, cover_of, covers_of, parsed, value_ranks
-from treeanon.table.microaggregation import published_spec
+from treeanon.table.published_numbers import published_spec
 from treeanon.table.table import Column, Table
 
 

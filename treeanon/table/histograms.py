@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs
 from treeanon.hierarchy import Hierarchy
-from treeanon.table.members import members_of, persons_of
+from treeanon.table.reductions import members_of, persons_of
 from treeanon.table.table import Column, Table
 
 

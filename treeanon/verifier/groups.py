@@ -15,7 +15,7 @@ from treeanon.arrays import Flags, Ints, Longs, narrowed
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models.model import Group
 from treeanon.table import Column, Table
-from treeanon.table.members import members_of, persons_of
+from treeanon.table.reductions import members_of, persons_of
 
 
 @dataclass(frozen=True, eq=False)

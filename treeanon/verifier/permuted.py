@@ -15,8 +15,8 @@ from treeanon.errors import DataError, UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, asks_for_size
 from treeanon.table import Column
-from treeanon.table.members import members_of
 from treeanon.table.permuted import Permuted
+from treeanon.table.reductions import members_of
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, ValueCounts
 from treeanon.verifier.reached import Reached, c_of, reached_in

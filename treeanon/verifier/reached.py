@@ -16,8 +16,8 @@ import numpy as np
 
 from treeanon.arrays import Floats
 from treeanon.privacy.models import Model, RecursiveDiversity
+from treeanon.privacy.models.distribution import DISTANCES
 from treeanon.privacy.models.model import Number, exact
-from treeanon.privacy.models.t_closeness import DISTANCES
 from treeanon.verifier.criteria import are_numbers, different, distances, entropy_is_at_least, largest_counts, rests
 from treeanon.verifier.groups import CountedGroups, ValueCounts
 

@@ -21,13 +21,12 @@ from treeanon.privacy.models.model import Model, is_joined, refuse_sets
 from treeanon.privacy.models.whole import is_of_whole
 from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Column, Table
-from treeanon.table.members import members_of
-from treeanon.verifier.controls import broken_controls
+from treeanon.table.reductions import members_of
+from treeanon.verifier.controls import GroupBound, broken_controls, over_loss
 from treeanon.verifier.criteria import failing
 from treeanon.verifier.groups import CountedGroups, count_groups, count_values, group_rows
 from treeanon.verifier.population import failing_of_whole
 from treeanon.verifier.reached import Reached, c_of, reached_in
-from treeanon.verifier.spans import GroupBound, over_loss
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from treeanon.kernels.verify.knowledge import holders_of, nodes_of_items
 from treeanon.kernels.verify.supports import count_pairs, least_support
 from treeanon.privacy.guarantee import TREE_DIVERSITY, Attacker, Diversity, Guarantee, Roles, roles_of
 from treeanon.progress import Progress
-from treeanon.verifier.traces import readings
-from treeanon.verifier.tree_knowledge import ABSENT, Rows, are_few_pairs, rows_of
+from treeanon.verifier.tree_knowledge import ABSENT, Rows, are_few_pairs, readings, rows_of
 from treeanon.verifier.verdict import Diverse, Failure, Verdict, in_parts
 
 _MOST_BITS = 31

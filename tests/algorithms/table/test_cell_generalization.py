@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 import treeanon as ta
 from tests.reference import table_losses as slow
 from treeanon.algorithms.table import cell_suppression
-from treeanon.algorithms.table.cell_suppression import Steps
+from treeanon.algorithms.table.cell_suppression import Steps, cut, cycles, two_factor
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.two_factor import cut, cycles, two_factor
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import KAnonymity

@@ -14,8 +14,7 @@ from tests.support.profiles import few
 from tests.support.strategies import properties
 from tests.support.waiting import Clock
 from treeanon.algorithms.table import koptimize
-from treeanon.algorithms.table.intervals import cut_column
-from treeanon.algorithms.table.koptimize import search
+from treeanon.algorithms.table.koptimize import cut_column, search
 from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy

@@ -18,7 +18,7 @@ from tests.support.paths import FOLDER, ROOT
 from tests.support.search_strategies import random_forest
 from tests.support.strategies import parents_of, properties
 from treeanon.algorithms.tree.published import acs, gcs, ocs
-from treeanon.algorithms.tree.published.one_cut import OneCut
+from treeanon.algorithms.tree.published.candidates import OneCut
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.values import rpd, rpda

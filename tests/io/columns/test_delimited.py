@@ -251,7 +251,7 @@ def test_packed(tmp_path: Path) -> None:
 
 
 def test_a_zip_is_read_too(tmp_path: Path) -> None:
-    from treeanon.io.relational.open import open_tables
+    from treeanon.io.relational.source import open_tables
 
     with zipfile.ZipFile(tmp_path / "x.zip", "w") as made:
         made.writestr("export/t.csv", "a\n1\n")

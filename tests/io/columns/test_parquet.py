@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from treeanon.errors import DataError, TreeanonError
-from treeanon.io.columns.parquet import ParquetFile
+from treeanon.io.columns.arrow import ParquetFile
 
 WORD = "Zwischenfall"
 

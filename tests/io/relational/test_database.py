@@ -18,8 +18,7 @@ import pytest
 
 from tests.support.databases import MARIADB, POSTGRES, Server, both, run
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.relational.open import open_tables
-from treeanon.io.relational.source import TableInfo, TableSource
+from treeanon.io.relational.source import TableInfo, TableSource, open_tables
 
 sqlalchemy = pytest.importorskip("sqlalchemy")
 

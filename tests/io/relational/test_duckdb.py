@@ -16,8 +16,7 @@ from tests.support.paths import ROOT
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.infer import propose
 from treeanon.io.relational import duckdb_file
-from treeanon.io.relational.open import open_tables
-from treeanon.io.relational.source import TableInfo
+from treeanon.io.relational.source import TableInfo, open_tables
 
 duckdb = pytest.importorskip("duckdb")
 

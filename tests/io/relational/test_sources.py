@@ -18,8 +18,7 @@ import zstandard
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.io.relational.datapackage import parse_package
-from treeanon.io.relational.open import open_tables
-from treeanon.io.relational.source import TableInfo, TableSource
+from treeanon.io.relational.source import TableInfo, TableSource, open_tables
 
 WORD = "Zwischenfall"
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
 from treeanon.infer import propose, render_schema
 from treeanon.io import read
-from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.source import open_tables
 from treeanon.io.relational.sqlite import SqliteSource
 from treeanon.schema import Schema
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treeanon.errors import FileError, TreeanonError, UsageError
-from treeanon.io.relational.open import open_tables
+from treeanon.io.relational.source import open_tables
 from treeanon.io.relational.urls import is_database, redacted
 
 SECRET = "Zwischenfall"
@@ -113,7 +113,7 @@ def test_urls_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_sqlalchemy() -> None:
     code = (
         "import sys; sys.modules['sqlalchemy'] = None\n"
-        "from treeanon.io.relational.open import open_tables\n"
+        "from treeanon.io.relational.source import open_tables\n"
         "try:\n    open_tables('postgresql://u:Zwischenfall@h/d', 'database')\n"
         "except Exception as problem:\n    print(type(problem).__name__, problem)\n"
     )
@@ -124,7 +124,7 @@ def test_without_sqlalchemy() -> None:
 
 def test_sources_load_only_what_they_need() -> None:
     code = (
-        "import treeanon.io.relational.open, treeanon.io.relational.urls, sys\n"
+        "import treeanon.io.relational.source, treeanon.io.relational.urls, sys\n"
         "print([n for n in ('pyarrow', 'sqlalchemy', 'orjson') if n in sys.modules])\n"
         "import treeanon.io.relational.database, treeanon.io.relational.folder, treeanon.io.relational.sqlite\n"
         "print([n for n in ('sqlalchemy', 'psycopg') if n in sys.modules])"

@@ -15,7 +15,7 @@ from tests.support.strategies import properties
 from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
-from treeanon.metrics.table.il import (
+from treeanon.metrics.table.groups import (
     average_ncp,
     largest_extent,
     largest_ncp,

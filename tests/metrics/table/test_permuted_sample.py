@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from treeanon.hierarchy import Hierarchy
-from treeanon.metrics.table.permuted import measure_permuted, measure_permuted_tables
+from treeanon.metrics.table.measure import measure_permuted, measure_permuted_tables
 from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of, tuples_sampled
 from treeanon.randomness import Randomness
 from treeanon.reports.text import permuted_losses_text

@@ -22,7 +22,7 @@ from treeanon.privacy.models.whole import refuse_whole
 from treeanon.table import Column, Groups, Histogram, Table
 from treeanon.table.controls import allowed_levels
 from treeanon.table.histograms import groups_of, whole_of
-from treeanon.table.members import members_of, persons_of
+from treeanon.table.reductions import members_of, persons_of
 
 _WORD = 63
 

@@ -39,13 +39,12 @@ from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.mondrian import Rule
 from treeanon.kernels.table.mondrian_columns import NODES, RANGES, SETS, UNIT, Shape
 from treeanon.kernels.table.mondrian_walk import cut_all, cuts_of_groups, divide_all, sides_of
-from treeanon.metrics.table.ncp import lowest_common, node_ncp
-from treeanon.metrics.table.ranges import rank_places
+from treeanon.metrics.table.ncp import lowest_common, node_ncp, rank_places
 from treeanon.privacy.models.model import asks_for_size
 from treeanon.table import Column, Table
 from treeanon.table.controls import column_weights
 from treeanon.table.covers import value_ranks
-from treeanon.table.members import members_of
+from treeanon.table.reductions import members_of
 from treeanon.table.table import MISSING
 
 

@@ -17,7 +17,7 @@ from treeanon.formats import FORMATS, NESTED, Format
 from treeanon.io.beyond.documents import Records, look_at_documents
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.beyond.tables import look_at_metadata, look_at_open_rows
-from treeanon.io.columns.parquet import ParquetFile
+from treeanon.io.columns.arrow import ParquetFile
 from treeanon.io.columns.read_table import read_table
 from treeanon.io.files import Kind, as_lines, lines_of_parquet, opened_rows, rows_of_files, written_name
 from treeanon.io.interface import ReadOptions

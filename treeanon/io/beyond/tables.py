@@ -16,10 +16,9 @@ from treeanon.forest.facets import with_facets
 from treeanon.formats import TABLE_FILES
 from treeanon.io.beyond.findings import Findings
 from treeanon.io.columns.texts import coded, shielded
-from treeanon.io.relational.open import open_tables
 from treeanon.io.relational.plan import make_plan
 from treeanon.io.relational.reading import resolved
-from treeanon.io.relational.source import TableSource
+from treeanon.io.relational.source import TableSource, open_tables
 from treeanon.io.relational.writing import make_tables
 from treeanon.schema import Schema
 from treeanon.schema.facets import facet_schema
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
 import re
 from typing import TYPE_CHECKING
 
+from treeanon.io.columns.arrow import ParquetFile
 from treeanon.io.columns.csv_fast import DelimitedFile
-from treeanon.io.columns.parquet import ParquetFile
-from treeanon.io.relational.open import open_rows
+from treeanon.io.relational.source import open_rows
 from treeanon.table import Column, Table
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import SchemaError, UsageError
 from treeanon.formats import ROWS
-from treeanon.io.columns.arrow_stream import ArrowFrame, DictSource, FrameSource, is_text
+from treeanon.io.columns.arrow import ArrowFrame, DictSource, FrameSource, is_text
 from treeanon.io.columns.python_values import value_text
 from treeanon.io.columns.read_table import table_of_rows
 from treeanon.io.columns.texts import Unreadable, coded

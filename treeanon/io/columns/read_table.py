@@ -21,7 +21,7 @@ from treeanon.io.columns.csv_dialect import given_delimiter
 from treeanon.io.columns.row_files import RowSource, read_rows
 from treeanon.io.interface import ReadOptions
 from treeanon.io.reading import input_format, read
-from treeanon.io.relational.open import open_rows
+from treeanon.io.relational.source import open_rows
 from treeanon.io.relational.urls import is_remote, refuse_other_urls, shown
 from treeanon.io.sources import follows_links
 from treeanon.progress import Progress

@@ -19,9 +19,9 @@ from treeanon.forest import Batch, Forest, ReadReport
 from treeanon.forest.classes import STAR
 from treeanon.forest.tables import MovedNodes
 from treeanon.formats import Format
+from treeanon.io.columns.arrow import ParquetFile
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
-from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.columns.python_values import check_columns_exist
 from treeanon.io.columns.write_table import delimiter_for, write_rows
 from treeanon.io.interface import ReadOptions

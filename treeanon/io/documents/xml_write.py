@@ -8,10 +8,10 @@ from functools import cache
 
 from treeanon.errors import DataError
 from treeanon.forest import Forest
+from treeanon.formats import PROFILES
 from treeanon.io.documents.object_references import apart_of
 from treeanon.io.documents.row_texts import RowFunction, RowWriter, compile_rows, joined, row_names
 from treeanon.io.interface import Document, DocumentWriter
-from treeanon.profiles import PROFILES
 from treeanon.schema import Layout, Schema, Shape
 from treeanon.schema.layout import MOVED_NAMESPACE
 

@@ -9,10 +9,9 @@ from functools import partial
 from typing import BinaryIO, cast
 
 from treeanon.errors import DataError
-from treeanon.formats import Format
+from treeanon.formats import PROFILES, Format, Profile
 from treeanon.io.interface import MAX_DOCUMENT_BYTES, Document, writer_of
 from treeanon.io.sources import Source
-from treeanon.profiles import PROFILES, Profile
 from treeanon.schema import Schema
 
 _BLOCK = 4 << 20

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
 import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.io.columns.arrow_stream import check_kind, plain_column
+from treeanon.io.columns.arrow import check_kind, plain_column
 from treeanon.io.columns.python_values import check_columns_exist, row_errors
 from treeanon.io.relational.arrow_tables import TableOut
 from treeanon.io.relational.file_store import Copies, is_plain_file

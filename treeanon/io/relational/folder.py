@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import FORMATS, ROWS, TABLE_FILES
+from treeanon.io.columns.arrow import ParquetFile
 from treeanon.io.columns.csv_dialect import Dialect
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
-from treeanon.io.columns.parquet import ParquetFile
 from treeanon.io.columns.python_values import check_columns_exist, same_types
 from treeanon.io.relational.datapackage import LARGEST, Package, Resource, parse_package
 from treeanon.io.relational.file_store import (

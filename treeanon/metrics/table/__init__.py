@@ -1,6 +1,5 @@
 """What a release of a table has lost: NCP and GCP, DM, CM, average class size, precision, height, queries."""
 
-from treeanon.metrics.table.classifier import Accuracy, classifier_accuracy
 from treeanon.metrics.table.groups import (
     average_class_size,
     classification,
@@ -12,7 +11,14 @@ from treeanon.metrics.table.groups import (
 from treeanon.metrics.table.measure import FlatLosses, measure
 from treeanon.metrics.table.ncp import Form, gcp, ncp, node_ncp
 from treeanon.metrics.table.queries import QueryLoss, permuted_query_loss, query_loss
-from treeanon.metrics.table.statistics import ColumnStatistics, Correlation, Statistics, statistics
+from treeanon.metrics.table.use import (
+    Accuracy,
+    ColumnStatistics,
+    Correlation,
+    Statistics,
+    classifier_accuracy,
+    statistics,
+)
 
 __all__ = [
     "Accuracy",

@@ -1,4 +1,7 @@
-"""Everything that a release of a table has lost, measured at once."""
+"""Everything that a release of a table has lost, measured at once.
+
+What a permuted release has lost: rows, and how wrong counts by quasi columns and the sensitive one come out.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
+from treeanon.arrays import Flags, Longs
 from treeanon.errors import UsageError
 from treeanon.metrics.table.groups import (
     average_class_size,
@@ -16,9 +22,13 @@ from treeanon.metrics.table.groups import (
     row_counts,
 )
 from treeanon.metrics.table.ncp import Form, Weights, mean_of, ncp
-from treeanon.metrics.table.statistics import lost_variance
+from treeanon.metrics.table.queries import permuted_query_loss, permuted_query_loss_of, tuples_sampled
+from treeanon.metrics.table.use import lost_variance
+from treeanon.randomness import Randomness
 from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Column, Table
+from treeanon.table.covers import value_ranks
+from treeanon.table.permuted import Permuted
 
 
 def _ncp(original: Table, column: Column, form: Form, gone: int) -> float:
@@ -110,3 +120,111 @@ def measure(
         len(original),
         gone,
     )
+
+
+LEVELS = 2
+"""Queries are by one and by two columns: by more, each is of few rows, and there are many."""
+
+ASKED = 100_000
+"""Of more rows queries are answered only when asked for, and then about a sample of so many of them."""
+
+
+@dataclass(frozen=True, repr=False)
+class PermutedLosses(Shown):
+    """Utility losses of a permuted release of `rows` rows; quasi values are unchanged.
+
+    `queries` has the mean KL divergence of all group-bys of so many quasi columns with the sensitive column, in nats: 0
+    is answered exactly. They are about `queried` rows: all of them or, of many, a random sample. It is empty where
+    values of the input are groups of values already, and unless asked for, where there are more than `ASKED` rows.
+    """
+
+    queries: Mapping[int, float]
+    queried: int
+    groups: int
+    average_group_size: float
+    largest_group: int
+    rows: int
+    suppressed: int
+
+    def _summary(self) -> Summary:
+        rows = [[level, loss] for level, loss in self.queries.items()]
+        line = f"{self.groups:,} groups of {self.average_group_size:.1f} rows"
+        grids = [Grid("Queries, KL divergence", ["Columns", "Loss"], rows)] if rows else []
+        return Summary("PermutedLosses", line, [("rows left out", f"{self.suppressed:,} of {self.rows:,}")], grids)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as plain data, as `--json` has it."""
+        return asdict(self) | {"queries": {str(level): loss for level, loss in self.queries.items()}}
+
+
+def measure_permuted(
+    original: Table, group: Longs, levels: int | None = None, *, asked: int = ASKED, seed: int | None = None
+) -> PermutedLosses:
+    """Return the losses of publishing a table in these groups of its rows; rows with -1 are left out.
+
+    Queries are by up to `levels` columns, unless told otherwise 2, and none of more rows than are `asked` about; if
+    told, these are asked of a random sample of so many. `seed` is for tests.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
+    >>> losses = measure_permuted(Table.of_texts(columns, {"ill": "sensitive"}), np.array([0, 0]))
+    >>> losses.groups, round(losses.queries[1], 4)
+    (1, 0.6931)
+    """
+    sizes = np.unique(group[group >= 0], return_counts=True)[1]
+    wanted, sample = _levels(original, levels, asked), None
+    if wanted and len(original) > asked:
+        sample = tuples_sampled(original, original.take(np.zeros(0, np.int64)), asked, Randomness(seed))[0]
+    queries = {level: permuted_query_loss(original, group, level, sample=sample).mean for level in wanted}
+    return _losses(queries, _count(original, wanted, sample), sizes, len(original))
+
+
+def measure_permuted_tables(
+    original: Table, made: Permuted, levels: int | None = None, *, asked: int = ASKED, seed: int | None = None
+) -> PermutedLosses:
+    """Return the losses from the two published tables, without a matching of their rows; see `measure_permuted`.
+
+    Their columns have the hierarchies of the original.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.table.permuted import permuted
+    >>> columns = {"sex": (["f", "m"], Hierarchy.flat(["f", "m"])), "ill": (["a", "b"], Hierarchy.flat(["a", "b"]))}
+    >>> table = Table.of_texts(columns, {"ill": "sensitive"})
+    >>> measure_permuted_tables(table, permuted(table, np.array([0, -1]))).suppressed
+    1
+    """
+    groups, (number, _) = made.groups(), made.numbers()
+    wanted, samples = _levels(original, levels, asked), None
+    if wanted and len(original) > asked:
+        samples = tuples_sampled(original, made.records, asked, Randomness(seed))
+    queries = {
+        level: permuted_query_loss_of(original, made.records, groups, number, level, samples=samples).mean
+        for level in wanted
+    }
+    queried = _count(original, wanted, None if samples is None else samples[0])
+    return _losses(queries, queried, groups.sizes, len(original))
+
+
+def _levels(original: Table, levels: int | None, asked: int) -> range:
+    """Return the numbers of quasi columns to query by; none where the input holds groups of values."""
+    if levels is None:
+        levels = LEVELS if len(original) <= asked else 0
+    return range(1, min(levels, len(original.quasi)) + 1) if levels and _has_values(original) else range(0)
+
+
+def _count(original: Table, wanted: range, sample: Flags | None) -> int:
+    """Return how many rows queries were about."""
+    return 0 if not wanted else len(original) if sample is None else int(sample.sum())
+
+
+def _losses(queries: Mapping[int, float], queried: int, sizes: Longs, rows: int) -> PermutedLosses:
+    published = int(sizes.sum())
+    return PermutedLosses(
+        queries, queried, len(sizes), published / max(len(sizes), 1), int(sizes.max(initial=0)), rows, rows - published
+    )
+
+
+def _has_values(table: Table) -> bool:
+    """Return whether all queried columns hold single values, no groups of them."""
+    columns = (*table.quasi, *table.sensitive)
+    return all((value_ranks(c.hierarchy)[c.codes[c.codes >= 0]] >= 0).all() for c in columns)

@@ -1,12 +1,7 @@
-"""Privacy models of flat tables: what a group of rows that look alike must satisfy. One file each."""
+"""Privacy models of flat tables: what a group of rows that look alike must satisfy. One file for each kind."""
 
-from treeanon.privacy.models.alpha_k import AlphaKAnonymity
-from treeanon.privacy.models.average_risk import AverageRisk
-from treeanon.privacy.models.beta_likeness import BetaLikeness
-from treeanon.privacy.models.delta_disclosure import DeltaDisclosure
-from treeanon.privacy.models.delta_presence import DeltaPresence
-from treeanon.privacy.models.k_anonymity import KAnonymity
-from treeanon.privacy.models.k_map import KMap
+from treeanon.privacy.models.distribution import BetaLikeness, DeltaDisclosure, TCloseness
+from treeanon.privacy.models.k_anonymity import AlphaKAnonymity, KAnonymity, PSensitiveKAnonymity
 from treeanon.privacy.models.l_diversity import (
     DistinctDiversity,
     EntropyDiversity,
@@ -14,9 +9,7 @@ from treeanon.privacy.models.l_diversity import (
     RecursiveDiversity,
 )
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
-from treeanon.privacy.models.population_uniqueness import PopulationUniqueness
-from treeanon.privacy.models.t_closeness import TCloseness
+from treeanon.privacy.models.population import AverageRisk, DeltaPresence, KMap, PopulationUniqueness
 
 __all__ = [
     "AlphaKAnonymity",

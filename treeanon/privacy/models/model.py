@@ -18,7 +18,7 @@ from treeanon.arrays import Flags, Floats, Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.table import Column, Groups, Histogram
-from treeanon.table.members import members_of
+from treeanon.table.reductions import members_of
 
 
 class Model(Protocol):

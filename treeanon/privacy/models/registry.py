@@ -10,13 +10,16 @@ from typing import Any, Literal
 from treeanon.errors import UsageError
 from treeanon.parameters import Parameter
 from treeanon.plugins import Registry
-from treeanon.privacy.models.alpha_k import AlphaKAnonymity
-from treeanon.privacy.models.average_risk import AverageRisk
-from treeanon.privacy.models.beta_likeness import LIKENESS, BetaLikeness
-from treeanon.privacy.models.delta_disclosure import DeltaDisclosure
-from treeanon.privacy.models.delta_presence import DeltaPresence
-from treeanon.privacy.models.k_anonymity import KAnonymity
-from treeanon.privacy.models.k_map import KMap
+from treeanon.privacy.models.distribution import (
+    DISTANCES,
+    LIKENESS,
+    ORDERS,
+    BetaLikeness,
+    DeltaDisclosure,
+    Distance,
+    TCloseness,
+)
+from treeanon.privacy.models.k_anonymity import AlphaKAnonymity, KAnonymity, PSensitiveKAnonymity
 from treeanon.privacy.models.l_diversity import (
     DistinctDiversity,
     EntropyDiversity,
@@ -24,9 +27,7 @@ from treeanon.privacy.models.l_diversity import (
     RecursiveDiversity,
 )
 from treeanon.privacy.models.model import Model, Number, SensitiveModel
-from treeanon.privacy.models.p_sensitive_k import PSensitiveKAnonymity
-from treeanon.privacy.models.population_uniqueness import PopulationUniqueness
-from treeanon.privacy.models.t_closeness import DISTANCES, ORDERS, Distance, TCloseness
+from treeanon.privacy.models.population import AverageRisk, DeltaPresence, KMap, PopulationUniqueness
 from treeanon.privacy.uniqueness import ESTIMATORS
 
 Form = Literal["distinct", "frequency", "entropy", "recursive"]

@@ -19,7 +19,7 @@ from treeanon.release.solution_file import version
 from treeanon.release.tree_release import unprotected_classes
 from treeanon.reports.page import internal, public, rows
 from treeanon.reports.page.elements import Content, Element, Section, counted, el, percent, style, text_of, tiles
-from treeanon.reports.page.lattice import lattice_section
+from treeanon.reports.page.rows import lattice_section
 from treeanon.reports.page.statement import (
     NOT_ALIKE,
     AnyRelease,

@@ -12,8 +12,7 @@ from treeanon.errors import DataError, FileError, HierarchyError, SchemaError, U
 from treeanon.io.compared import HowToRead
 from treeanon.io.relational.urls import is_database, is_remote
 from treeanon.progress import Progress
-from treeanon.reports.signed.examined import HowTo, verdict_of
-from treeanon.reports.signed.files import fingerprint
+from treeanon.reports.signed.examined import HowTo, fingerprint, verdict_of
 from treeanon.reports.signed.law import promise_of
 from treeanon.reports.signed.report import Report
 from treeanon.schema import Schema

@@ -31,11 +31,9 @@ from treeanon.release.table_release import freeform_promise
 from treeanon.release.table_release import promise as promised
 from treeanon.reports.page import public
 from treeanon.reports.page.statement import AnyVerdict, Audience
-from treeanon.reports.signed.examined import HowTo, Measured, measured, verdict_of
-from treeanon.reports.signed.files import described, placed
+from treeanon.reports.signed.examined import HowTo, Measured, described, measured, placed, verdict_of
 from treeanon.reports.signed.law import Promise, criteria, plain_promise, unprotected
-from treeanon.reports.signed.paper import paper
-from treeanon.reports.signed.pdf import facts_in_pdf, pdf_of
+from treeanon.reports.signed.paper import facts_in_pdf, paper, pdf_of
 from treeanon.schema import Schema
 from treeanon.schema.dump import hierarchy_files
 from treeanon.schema.load import SchemaLike, schema_of

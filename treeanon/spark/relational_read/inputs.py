@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from treeanon.errors import DataError, TreeanonError, UsageError
-from treeanon.io.columns.arrow_stream import FrameSource
+from treeanon.io.columns.arrow import FrameSource
 from treeanon.io.columns.csv_fast import DelimitedFile
 from treeanon.io.columns.python_values import check_names
 from treeanon.io.relational.folder import FolderSource, Part

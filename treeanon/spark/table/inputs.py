@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
 from treeanon.formats import FORMATS, ROWS, Format
-from treeanon.io.columns.arrow_stream import FrameSource
+from treeanon.io.columns.arrow import FrameSource
 from treeanon.io.columns.csv_dialect import UNCLOSED, Dialect, RowForm, exact_rows, given_delimiter
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.frames import as_rows

@@ -12,10 +12,9 @@ from tests.algorithms.table.freeform.test_exchange import random_rows, table_of
 from tests.reference.exchange import least_cost as slow_least
 from tests.reference.onedim import random_table
 from tests.support.strategies import properties
-from treeanon.algorithms.table.freeform.blocks import prices_of
 from treeanon.algorithms.table.freeform.exchange import Classes
 from treeanon.algorithms.table.freeform.exchange_parts import Tuples, guided, least_cost, made_anew, reassigned
-from treeanon.algorithms.table.freeform.graph import rings
+from treeanon.algorithms.table.freeform.graph import prices_of, rings
 from treeanon.algorithms.table.registry import STYLES
 from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import rows_cost

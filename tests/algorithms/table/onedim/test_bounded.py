@@ -15,10 +15,10 @@ from tests.reference.diversity import is_diverse, largest_least, most_private, p
 from tests.support.diversity_worlds import random_table, table_of
 from tests.support.strategies import properties
 from treeanon.algorithms.table.mondrian import search as mondrian
+from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.bounded import heuristic, optimal, privacy_of, sorted_line
 from treeanon.algorithms.table.onedim.dual import ipcsd, search
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
-from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.errors import GuaranteeError, UsageError

@@ -13,8 +13,8 @@ import pytest
 from tests.reference.diversity import least_loss
 from tests.support.diversity_worlds import NUMBERS, random_table, table_of
 from tests.support.strategies import properties
+from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.l_diversity import best_of, search
-from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named

@@ -49,7 +49,6 @@ import numpy as np
 
 from treeanon.algorithms.table import local, mondrian
 from treeanon.algorithms.table.freeform import hungarian
-from treeanon.algorithms.table.freeform.blocks import edges_by_blocks, prices_of, prices_within
 from treeanon.algorithms.table.freeform.exchange_parts import (
     Deadline,
     Tuples,
@@ -62,7 +61,16 @@ from treeanon.algorithms.table.freeform.exchange_parts import (
     cut_by_count,
     improved,
 )
-from treeanon.algorithms.table.freeform.graph import Freeform, Graph, drawn_originals, requested_freeform_k, rings
+from treeanon.algorithms.table.freeform.graph import (
+    Freeform,
+    Graph,
+    drawn_originals,
+    edges_by_blocks,
+    prices_of,
+    prices_within,
+    requested_freeform_k,
+    rings,
+)
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.blocks import prices_within
 from treeanon.algorithms.table.freeform.exchange_master import Demand, Pool, best_tuples, priced
+from treeanon.algorithms.table.freeform.graph import prices_within
 from treeanon.arrays import Floats, Ints, Longs, unique_values
 from treeanon.kernels.table.exchange import Near, costly, exchange, slots_of
 from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest

@@ -27,8 +27,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
-from treeanon.algorithms.table.freeform.graph import Freeform
+from treeanon.algorithms.table.freeform.graph import Block, Freeform, Solved, search_blocks
 from treeanon.algorithms.table.onedim.orders import Order
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style

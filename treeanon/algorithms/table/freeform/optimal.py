@@ -19,8 +19,7 @@ from __future__ import annotations
 import numpy as np
 
 from treeanon.algorithms.table.freeform import greedy, hungarian
-from treeanon.algorithms.table.freeform.blocks import Block, Solved, search_blocks
-from treeanon.algorithms.table.freeform.graph import Freeform
+from treeanon.algorithms.table.freeform.graph import Block, Freeform, Solved, search_blocks
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, unique_values

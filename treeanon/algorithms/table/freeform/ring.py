@@ -11,8 +11,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform.blocks import prices_of
-from treeanon.algorithms.table.freeform.graph import Freeform, Graph, drawn_originals, requested_freeform_k, rings
+from treeanon.algorithms.table.freeform.graph import (
+    Freeform,
+    Graph,
+    drawn_originals,
+    prices_of,
+    requested_freeform_k,
+    rings,
+)
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem

@@ -21,8 +21,8 @@ from math import prod
 
 import numpy as np
 
+from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.costs import Costs, listed
-from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs, unique_values

@@ -22,8 +22,7 @@ from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.onedim import add_extent_costs, add_node_costs, add_range_costs, add_set_costs, extend_cuts
 from treeanon.kernels.table.onedim_diversity_loss import Prices, partition_price
 from treeanon.kernels.table.orders import NODES, RANGES, SETS, Scales
-from treeanon.metrics.table.ncp import Form, form_of, node_ncp
-from treeanon.metrics.table.ranges import rank_places
+from treeanon.metrics.table.ncp import Form, form_of, node_ncp, rank_places
 from treeanon.table import Column, Table
 from treeanon.table.controls import column_weights
 from treeanon.table.covers import value_ranks

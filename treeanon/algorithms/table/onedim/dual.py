@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.table.mondrian import search as mondrian
+from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.bounded import heuristic as bounded_heuristic
 from treeanon.algorithms.table.onedim.bounded import optimal as optimal_in_groups
 from treeanon.algorithms.table.onedim.k_anonymity import search as k_anonymous
@@ -35,7 +36,6 @@ from treeanon.algorithms.table.onedim.l_diversity import (
     wanted,
 )
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
-from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, one_row_each, requested_k
@@ -47,7 +47,7 @@ from treeanon.metrics.table.ncp import Form, gcp, value_ncp
 from treeanon.privacy.models.model import Model, asks_for_share, asks_for_size
 from treeanon.table import Column
 from treeanon.table.controls import weights_by_name
-from treeanon.table.members import members_of
+from treeanon.table.reductions import members_of
 
 PrimalSearch = Callable[[Problem], Result]
 

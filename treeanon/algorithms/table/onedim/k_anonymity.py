@@ -18,10 +18,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treeanon.algorithms.table.onedim.any_model import grouped
+from treeanon.algorithms.table.onedim.any_model import Line, grouped
 from treeanon.algorithms.table.onedim.costs import Costs, best_cuts, extent_costs, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.l_diversity import swapped
-from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, requested_k

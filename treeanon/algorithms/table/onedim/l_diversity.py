@@ -26,10 +26,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.any_model import grouped as grouped_in_runs
 from treeanon.algorithms.table.onedim.bounded import least_bound, sorted_line
 from treeanon.algorithms.table.onedim.costs import Costs, listed
-from treeanon.algorithms.table.onedim.line import Line
 from treeanon.algorithms.table.onedim.orders import Order, check_order
 from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
@@ -42,7 +42,7 @@ from treeanon.kernels.table.onedim_diversity_near import near_groups
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models.model import asks_for_share, asks_for_size
 from treeanon.table import Column, Table
-from treeanon.table.members import members_of
+from treeanon.table.reductions import members_of
 
 _VALUES = 16
 _CELLS = 20_000_000

@@ -2,6 +2,8 @@
 
 After O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Sections
 III-A (item index), III-B and III-C: what Algorithm 4 (`acs`) does with each cut.
+
+`OneCut` has the paper's checks of a cut that is given, step by step: what a search does with each that it comes to.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import os
 import threading
 import time
 from bisect import insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -19,11 +21,16 @@ from typing import Any, Literal
 import numpy as np
 
 from treeanon.algorithms.tree.default.strict import keeps_extensions
-from treeanon.algorithms.tree.published.candidate_check import StructureCheck, fix_structure, value_check
+from treeanon.algorithms.tree.published.candidate_check import (
+    Base,
+    Projected,
+    StructureCheck,
+    fix_structure,
+    value_check,
+)
 from treeanon.algorithms.tree.published.cuts import WHOLE, Cut, CutSpace
-from treeanon.algorithms.tree.published.projected import Base, Projected
 from treeanon.algorithms.tree.record_sets import Mark, SetStack, list_room
-from treeanon.algorithms.tree.solution import Result, Solution
+from treeanon.algorithms.tree.solution import Label, LabelPair, Result, Solution
 from treeanon.arrays import Ints, SetArrays
 from treeanon.errors import GuaranteeError
 from treeanon.forest import Forest
@@ -326,3 +333,50 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class OneCut:
+    """A forest projected to a cut: whether its values pass, what fails in its structure, and its repair."""
+
+    def __init__(self, forest: Forest, guarantee: Guarantee, cut: Mapping[str, Sequence[str]]) -> None:
+        classes = forest.classes
+        nodes = tuple(sorted(2 * classes.label(name, text) for name, texts in cut.items() for text in texts))
+        self.candidates = Candidates(forest, guarantee)
+        self.space = self.candidates.workspace()
+        labels = self.candidates.labels(nodes)
+        label_set, fresh = self.candidates.label_set[labels], np.ones(len(labels), np.bool_)
+        self.values_pass = value_check(self.space, label_set, fresh, guarantee.k, guarantee.m)
+        """Whether the cut passes ValueCheck (Algorithm 1)."""
+        self.tree = Projected(self.candidates.base, self.candidates.space.publishes(nodes), labels)
+        self.tree.count(fresh, None)
+        self._lasting = self.space.mark[0]
+        self.space.extend(self.tree.relations(fresh, None, self._lasting))
+        self._given = (label_set, fresh, guarantee)
+        self._check = StructureCheck(self.tree, self.space, *self._given)
+        self._decode = classes.decode
+
+    def failing(self) -> tuple[tuple[Label, ...], tuple[LabelPair, ...]] | None:
+        """Return the next labels and relations that fail StructureCheck (Algorithm 2); None if all pass."""
+        found = self._check.next()
+        if found is None:
+            return None
+        label = [self._label(int(node)) for node in self.tree.labels]
+        pairs = tuple((label[upper], label[lower]) for upper, lower in found.relations)
+        return tuple(label[place] for place in found.labels), pairs
+
+    def fix(self) -> int:
+        """Disassociate until StructureCheck finds nothing (FixStructure, Algorithm 3); the number of passes."""
+        return fix_structure(StructureCheck(self.tree, self.space, *self._given), self._lasting)
+
+    @property
+    def moves(self) -> tuple[LabelPair, ...]:
+        """The disassociations so far, in their order."""
+        return tuple((self._label(upper), self._label(lower)) for upper, lower in self.tree.moved_items())
+
+    @property
+    def cost(self) -> float:
+        """The RPDa of the tree as it is now."""
+        return self.tree.cost(self.candidates.level)
+
+    def _label(self, node: int) -> Label:
+        return self._decode(node // 2)

@@ -1,5 +1,12 @@
-"""t-closeness: Li, Li, Venkatasubramanian, ICDE 2007; the earth mover's distance with three ground distances.
+"""Models of how near groups are to the table: t-closeness, β-likeness and δ-disclosure privacy.
 
+β-likeness: J. Cao, P. Karras, "Publishing Microdata with a Robust Privacy Guarantee", Proceedings of the VLDB Endowment
+5(11), 2012. A missing value is one more.
+
+δ-disclosure privacy: J. Brickell, V. Shmatikov, "The Cost of Privacy: Destruction of Data-Mining Utility in Anonymized
+Data Publishing", KDD 2008. A missing value is one more.
+
+t-closeness: Li, Li, Venkatasubramanian, ICDE 2007; the earth mover's distance with three ground distances.
 With c of a group's n values, and w of the whole table's N, being v, all is counted in units of 1/(n·N): c·N - w·n is a
 whole number, and so is every distance. Only where these would be too large for 64 bits are they doubles.
 
@@ -9,6 +16,7 @@ The order of a sensitive column's values: of numbers, or of the rows of their hi
 from __future__ import annotations
 
 import contextlib
+import decimal
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -22,6 +30,135 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.groups import Numbers, add_over_edges, add_over_gaps
 from treeanon.privacy.models.model import ROOM, Number, SensitiveModel, at_least, at_most, exact, shown, total_in
 from treeanon.table import Column, Histogram
+
+Likeness = Literal["basic", "enhanced"]
+LIKENESS: tuple[Likeness, ...] = ("basic", "enhanced")
+
+_NEAR = 1e-9
+
+
+@dataclass(frozen=True)
+class BetaLikeness(SensitiveModel):
+    """No value is more frequent in a group than in the whole table by more than a factor of 1 + β.
+
+    With a share q of the group and p of the table, (q - p) / p is at most β: rare values, which tell most, are
+    protected as well as frequent ones. `enhanced`, it is at most -ln p too, which binds frequent values where 1 + β
+    says nothing of them. What gets rarer in a group is not limited.
+
+    Monotone: the share of a union is no more than the larger of two, and the bound is one for all groups.
+
+    >>> BetaLikeness(1).name, BetaLikeness(0.5, "basic", column="pay").name
+    ('enhanced 1-likeness', 'basic 0.5-likeness of pay')
+    """
+
+    beta: Number
+    form: Likeness = "enhanced"
+
+    def __post_init__(self) -> None:
+        exact("beta", self.beta, above=True)
+        if self.form not in LIKENESS:
+            raise UsageError(f"the form of likeness must be one of {', '.join(LIKENESS)}")
+
+    @property
+    def _short(self) -> str:
+        return f"{self.form} {shown(self.beta)}-likeness"
+
+    @property
+    def compares_with_table(self) -> bool:
+        """Return True: with the shares of the table's values."""
+        return True
+
+    def tightened(self, share: Fraction) -> BetaLikeness:
+        """Return β-likeness for this share of β."""
+        return replace(self, beta=exact("beta", self.beta) * share)
+
+    def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
+        persons, values = total_in(histogram, histogram.counts), np.diff(histogram.starts)
+        everybody = int(histogram.whole.sum())
+        whole = histogram.whole[histogram.values]
+        # q / p is own / alike.
+        own, alike = histogram.counts * everybody, whole * np.repeat(persons, values)
+        fine = at_most(own, alike, 1 + exact("beta", self.beta))
+        if self.form == "enhanced":
+            fine &= _within_information(own, alike, whole, everybody)
+        return np.asarray(np.logical_and.reduceat(fine, histogram.starts[:-1]), np.bool_) if len(fine) else fine
+
+
+def _within_information(own: Longs, alike: Longs, whole: Longs, everybody: int) -> Flags:
+    """Return whether each ratio own / alike of shares is at most 1 - ln(whole / everybody)."""
+    with np.errstate(divide="ignore"):
+        over = own / alike - 1 + np.log(whole / everybody)
+    flags = np.asarray(over <= 0, np.bool_)
+    for at in np.flatnonzero(np.abs(over) < _NEAR).tolist():
+        with decimal.localcontext() as context:
+            context.prec = 50
+            ratio = decimal.Decimal(int(own[at])) / int(alike[at])
+            flags[at] = ratio - 1 <= -(decimal.Decimal(int(whole[at])) / everybody).ln()
+    return flags
+
+
+@dataclass(frozen=True)
+class DeltaDisclosure(SensitiveModel):
+    """Every value of the table is about as frequent in each group: |log₂(q / p)| is less than δ.
+
+    q is its share of the group, p that of the table. For every value, as the paper has it: one that a group lacks is
+    ruled out for its persons, and fails. The base of the logarithm, which the paper leaves open, is 2, as in ARX; there
+    values that a group lacks do not count.
+
+    Monotone: the share of a union lies between those of its parts.
+
+    >>> DeltaDisclosure(1.5).name, DeltaDisclosure(2, column="pay").name
+    ('1.5-disclosure privacy', '2-disclosure privacy of pay')
+    """
+
+    delta: Number
+
+    def __post_init__(self) -> None:
+        exact("delta", self.delta, above=True)
+
+    @property
+    def _short(self) -> str:
+        return f"{shown(self.delta)}-disclosure privacy"
+
+    @property
+    def compares_with_table(self) -> bool:
+        """Return True: with the shares of the table's values."""
+        return True
+
+    def tightened(self, share: Fraction) -> DeltaDisclosure:
+        """Return δ-disclosure privacy for this share of δ."""
+        return replace(self, delta=exact("delta", self.delta) * share)
+
+    def _holds_in(self, sizes: Longs, histogram: Histogram) -> Flags:
+        persons, values = total_in(histogram, histogram.counts), np.diff(histogram.starts)
+        own = histogram.counts * int(histogram.whole.sum())
+        alike = histogram.whole[histogram.values] * np.repeat(persons, values)
+        fine = _is_less(own, alike, exact("delta", self.delta))
+        has_all = values == np.count_nonzero(histogram.whole)
+        if len(fine):
+            has_all &= np.logical_and.reduceat(fine, histogram.starts[:-1])
+        return np.asarray(has_all, np.bool_)
+
+
+def _is_less(own: Longs, alike: Longs, delta: Fraction) -> Flags:
+    """Return whether |log₂(own / alike)| is less than δ, for each pair."""
+    with np.errstate(divide="ignore"):
+        over = np.abs(np.log2(own) - np.log2(alike)) - float(delta)
+    flags = np.asarray(over < 0, np.bool_)
+    for at in np.flatnonzero(np.abs(over) < _NEAR).tolist():
+        large, small = sorted((int(own[at]), int(alike[at])), reverse=True)
+        flags[at] = _is_below_power(Fraction(large, small), delta)
+    return flags
+
+
+def _is_below_power(ratio: Fraction, delta: Fraction) -> bool:
+    """Return whether a ratio is less than 2 to the δ, which is no fraction unless δ is whole."""
+    if delta.denominator == 1:
+        return bool(ratio < 2**delta.numerator)
+    with decimal.localcontext() as context:
+        context.prec = 50
+        power = (decimal.Decimal(delta.numerator) / delta.denominator) * decimal.Decimal(2).ln()
+        return bool((decimal.Decimal(ratio.numerator) / ratio.denominator).ln() < power)
 
 
 def places_in_order(histogram: Histogram, order: Literal["auto", "numbers", "leaves"]) -> Longs:

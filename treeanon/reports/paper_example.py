@@ -1,4 +1,4 @@
-"""The running example of the paper on trees, step by step, as text and as drawings, by the code of the searches.
+"""The running example of the paper on trees, step by step by the code of the searches, as text, pages and pictures.
 
 O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015), Figures 4 and 10 to
 13. The values are invented; nobody is in them.
@@ -6,12 +6,14 @@ O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured dat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
+from textwrap import wrap
 
 from treeanon.algorithms.tree.published import acs, gcs
-from treeanon.algorithms.tree.published.one_cut import OneCut
+from treeanon.algorithms.tree.published.candidates import OneCut
 from treeanon.algorithms.tree.solution import Label, LabelPair, Result, Solution
 from treeanon.forest import Forest
 from treeanon.io import read
@@ -19,8 +21,9 @@ from treeanon.metrics.values import rpd
 from treeanon.previews.changes import Record, record_change
 from treeanon.privacy import Guarantee
 from treeanon.release.tree_reapply import apply
-from treeanon.reports.page.elements import Element, counted
+from treeanon.reports.page.elements import Content, Element, Section, counted, el, style, table, text_of
 from treeanon.reports.page.hierarchies import DrawnHierarchy, held_by_class, hierarchy_svg
+from treeanon.reports.page.page import head
 from treeanon.reports.page.trees import record_svg, tree_svg
 from treeanon.reports.preview_cells import plain
 from treeanon.reports.preview_text import record_lines
@@ -38,7 +41,7 @@ CUT: Mapping[str, Sequence[str]] = {
 }
 """The cut of Figures 12 and 13."""
 
-_WIDTH = 96
+_RECORD_WIDTH = 96
 _MOVED = 3
 """The record in which something moves, counted from 0."""
 
@@ -193,7 +196,7 @@ def _repair(forest: Forest, projected: Forest, one: OneCut, passes: int) -> Step
         f" another relation rare, so passes go on until one finds nothing: here the {_ORDINALS[passes]}. Of the"
         f" {counted(len(forest), 'record')}, one has changed: record {_MOVED + 1}."
     )
-    lines = [plain(line) for line in record_lines(change, _WIDTH)]
+    lines = [plain(line) for line in record_lines(change, _RECORD_WIDTH)]
     before = Picture("before", f"Record {_MOVED + 1} as it was", record_svg(change, "before"))
     after = Picture("after", f"Record {_MOVED + 1}, disassociated", record_svg(change, "after"))
     tree = Picture("disassociated", "The synopsis tree, disassociated", synopsis_drawing(view))
@@ -303,3 +306,66 @@ def _set(labels: Iterable[Label]) -> str:
 
 def _ids(records: Iterable[int]) -> str:
     return f"{{{', '.join(map(str, records))}}}"
+
+
+TITLE = "The running example of the paper on k^(m,n)-anonymity"
+SOURCE = (
+    "O. Gkountouna, M. Terrovitis: Anonymizing collections of tree-structured data, IEEE TKDE 2015. The persons are"
+    " invented; here k = 2, m = 2 and n = 1."
+)
+
+_WIDTH = 100
+_COLOR = re.compile(r"--([\w-]+): ([^;]+);")
+
+
+def paper_lines(steps: Sequence[Step]) -> Iterator[str]:
+    """Yield the steps as lines of text."""
+    yield TITLE
+    yield from wrap(SOURCE, _WIDTH)
+    for number, step in enumerate(steps, start=1):
+        yield from ("", f"{number}. {step.title} ({step.section})", "")
+        yield from wrap(step.words, _WIDTH)
+        yield ""
+        yield from (f"  {line}".rstrip() for line in step.lines)
+
+
+def paper_page(steps: Sequence[Step]) -> str:
+    """Return the steps as a page that loads nothing."""
+    sections = [_section(number, step) for number, step in enumerate(steps, start=1)]
+    links = el("ul", [el("li", el("a", one.title, href=f"#{one.key}")) for one in sections])
+    inner = el(
+        "div",
+        el("header", el("h1", TITLE), el("p", SOURCE, class_="note")),
+        el("nav", links, aria_label="Contents"),
+        el("main", [one.element() for one in sections], id="content"),
+        class_="paper",
+    )
+    body = el("body", inner, class_="public")
+    return "<!DOCTYPE html>\n" + text_of(el("html", head(TITLE, "public"), body, lang="en")) + "\n"
+
+
+def _section(number: int, step: Step) -> Section:
+    content: list[Content] = [el("p", step.section, class_="note"), el("p", step.words)]
+    if step.rows:
+        content.append(table(step.title, step.heads, step.rows))
+    sides = [el("div", el("h4", one.caption), el("div", one.drawing, class_="scroll")) for one in step.pictures]
+    if sides:
+        content.append(el("div", sides, class_="sides"))
+    return Section(f"step-{number}", f"{number}. {step.title}", content)
+
+
+def picture_file(picture: Picture) -> str:
+    """Return a drawing as a file of its own, on a light ground, with the colors of pages."""
+    light = style().split("@media", 1)[0]
+    colors = dict(_COLOR.findall(light))
+    rules = [line for line in style().splitlines() if line.startswith(".tree") and not line.startswith(".tree.wide")]
+    css = re.sub(r"var\(--([\w-]+)\)", lambda found: colors[found[1]], "\n".join(rules))
+    drawing: Element = picture.drawing
+    drawing.set("xmlns", "http://www.w3.org/2000/svg")
+    wide, high = drawing.get("width"), drawing.get("height")
+    ground = el("rect", width=wide, height=high, style="fill: #fff; stroke: none")
+    drawing.insert(0, ground)
+    sheet = el("style")
+    sheet.text = css + "\ntext { font-family: system-ui, sans-serif; }"
+    drawing.insert(0, sheet)
+    return text_of(drawing) + "\n"
