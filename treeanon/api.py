@@ -34,11 +34,11 @@ from treeanon.release.parameters import (
     refuse_unknown,
     shows,
 )
+from treeanon.release.reapply import TableSolution, apply_table, is_of_table
+from treeanon.release.reapply import apply as apply_forest
 from treeanon.release.table import PermutedRelease, anonymize_table
-from treeanon.release.table_reapply import TableSolution, apply_table, is_of_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.tree import anonymize as anonymize_forest
-from treeanon.release.tree_reapply import apply as apply_forest
 from treeanon.release.tree_release import Release
 from treeanon.schema.controls import controls_of
 from treeanon.schema.load import SchemaLike, schema_of

@@ -41,7 +41,7 @@ TABLE_SEARCH = '''
 import numpy as np
 
 from treeanon.parameters import Parameter
-from treeanon.algorithms.table.partition import Partition
+from treeanon.algorithms.table.result import Partition
 from treeanon.algorithms.table.registry import TableAlgorithm
 
 

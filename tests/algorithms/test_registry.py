@@ -15,7 +15,7 @@ from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, table_algorithm
 from treeanon.algorithms.tree.registry import TREE_ALGORITHMS, tree_algorithm_named
 from treeanon.errors import UsageError
 from treeanon.parameters import Parameter
-from treeanon.release.table_reapply import TableSolution
+from treeanon.release.reapply import TableSolution
 
 EVERY: dict[str, Algorithm] = {**TREE_ALGORITHMS, **TABLE_ALGORITHMS}
 OFFERED = {"forest", "guarantee", "start", "problem", "seed", "jobs", "progress", "finish"}

@@ -22,10 +22,9 @@ from results import put
 
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Points, hilbert_order
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
-from treeanon.algorithms.table.result import Result
+from treeanon.algorithms.table.result import Partition, Result
 from treeanon.bench.invented import census
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table import gcp

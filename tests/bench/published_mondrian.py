@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import Partition
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import node_ncp

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, TableAlgorithm
+from treeanon.algorithms.table.result import Partition
 from treeanon.bench import output
 from treeanon.bench import run as bench
 from treeanon.bench.figures import FIGURES, LABELS, LOSSES, Figure, Line, Setting

@@ -15,7 +15,7 @@ from tests.support.hierarchy_strategies import chain, cuts
 from tests.support.profiles import few
 from treeanon.errors import HierarchyError, SchemaError
 from treeanon.hierarchy import Ages, Prefix, Terminology, parse_builder, read_terminology
-from treeanon.hierarchy.prefixes import large_prefixes
+from treeanon.hierarchy.codes import large_prefixes
 from treeanon.hierarchy.terminology import concepts_of_csv, concepts_of_fhir
 from treeanon.schema import Schema
 

@@ -16,7 +16,7 @@ from treeanon.cli.main import run
 from treeanon.errors import UsageError
 from treeanon.privacy.models import KAnonymity, PSensitiveKAnonymity, TCloseness
 from treeanon.privacy.models.registry import MODELS, model_of, model_of_text, plain_model
-from treeanon.release.table_reapply import TableSolution, apply_table
+from treeanon.release.reapply import TableSolution, apply_table
 
 MODEL = '''
 from dataclasses import dataclass

@@ -20,8 +20,8 @@ import pytest
 
 import treeanon as ta
 from tests.support.strategies import properties
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.table.result import Partition
 from treeanon.errors import DataError, GuaranteeError, UsageError
 from treeanon.metrics.table import permuted_query_loss
 from treeanon.privacy.models import FrequencyDiversity, KAnonymity, TCloseness

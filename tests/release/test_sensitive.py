@@ -18,7 +18,7 @@ from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import AlphaKAnonymity
 from treeanon.privacy.models.registry import models_of
 from treeanon.release import anonymize_table
-from treeanon.release.table_reapply import TableSolution
+from treeanon.release.reapply import TableSolution
 from treeanon.table import Table
 
 SEARCHES = ("local", "mondrian", "topdown", "optimal", "samarati", "suppress-cells", "suppress-columns")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import recoded_groups
 from treeanon.hierarchy import Hierarchy
 from treeanon.privacy.models import KAnonymity
 from treeanon.table import Table

@@ -171,7 +171,7 @@ def _beside(solution: str) -> str:
 
 def _solution_of(solution: str) -> Solution:
     from treeanon.release import SolutionFile
-    from treeanon.release.table_reapply import is_of_table
+    from treeanon.release.reapply import is_of_table
 
     if is_of_table(solution):
         raise click.UsageError("this is the solution of a table; only persons of trees can be appended")

@@ -71,7 +71,7 @@ def command(
     from treeanon.io.output import refuse_existing
     from treeanon.io.relational.urls import shown
     from treeanon.release import SolutionFile, apply
-    from treeanon.release.table_reapply import is_of_table
+    from treeanon.release.reapply import is_of_table
 
     loaded = load_schema(schema, reading)
     refuse_existing(output, force=force)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from treeanon.explore.pins import pins_table
 from treeanon.explore.session import CurveReady, Event, Outcome, OutcomeReady, Point, Problem, RiskReady, Session
-from treeanon.explore.settings import LARGEST_K, ExploredData
+from treeanon.explore.settings import LARGEST_K, ExploredData, pins_table
 from treeanon.forest import Forest
 from treeanon.metrics import Losses, share_whole
 from treeanon.metrics.table import FlatLosses

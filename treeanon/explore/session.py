@@ -16,8 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from treeanon.errors import UsageError
-from treeanon.explore.pins import MOST_PINS, Pin
-from treeanon.explore.settings import LARGEST_K, LARGEST_M, LARGEST_N, ExploredData, Settings
+from treeanon.explore.settings import LARGEST_K, LARGEST_M, LARGEST_N, MOST_PINS, ExploredData, Pin, Settings
 from treeanon.explore.worker import Check, Failed, Superseded, Task, Worker
 from treeanon.forest import Forest
 from treeanon.metrics import Losses

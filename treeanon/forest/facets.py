@@ -10,8 +10,7 @@ import numpy as np
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import DataError
 from treeanon.forest.build import ForestBuilder
-from treeanon.forest.classes import Classes
-from treeanon.forest.facet_texts import FacetTexts, node_text
+from treeanon.forest.classes import Classes, FacetTexts, node_text
 from treeanon.forest.forest import Forest
 from treeanon.forest.tables import Batch, ContainerRows, MovedNodes
 from treeanon.hierarchy import Hierarchy

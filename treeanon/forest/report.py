@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from treeanon.forest.facet_texts import FacetTexts, facet_counts
+from treeanon.forest.classes import FacetTexts, facet_counts
 from treeanon.schema import Schema
 
 LONG_KEY = 100

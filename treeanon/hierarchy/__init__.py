@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treeanon.builders import BUILDERS
 from treeanon.hierarchy.builders import Builder, Flat, Groups, parse_builder, with_files
-from treeanon.hierarchy.codes import Atc, Icd10
+from treeanon.hierarchy.codes import Atc, Icd10, Prefix
 from treeanon.hierarchy.concepts import Terminology
 from treeanon.hierarchy.dates import Ages, Dates
 from treeanon.hierarchy.files import (
@@ -21,7 +21,6 @@ from treeanon.hierarchy.intervals import Intervals
 from treeanon.hierarchy.levels import Levels
 from treeanon.hierarchy.links import ROOT
 from treeanon.hierarchy.model import Codes, Hierarchy
-from treeanon.hierarchy.prefixes import Prefix
 from treeanon.hierarchy.terminology import read_terminology
 
 __all__ = [

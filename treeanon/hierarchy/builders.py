@@ -18,14 +18,13 @@ import numpy as np
 
 from treeanon.builders import BUILDERS, LEAVES
 from treeanon.errors import HierarchyError
-from treeanon.hierarchy.codes import Atc, parse_atc, parse_icd10
+from treeanon.hierarchy.codes import Atc, Prefix, parse_atc, parse_icd10, parse_prefix
 from treeanon.hierarchy.dates import Ages, Dates, parse_ages, parse_dates
 from treeanon.hierarchy.intervals import Intervals, parse_intervals
 from treeanon.hierarchy.levels import LevelBuilder, Levels
 from treeanon.hierarchy.links import ROOT, Ids, Nodes
 from treeanon.hierarchy.model import Hierarchy
 from treeanon.hierarchy.numbers import DECIMAL
-from treeanon.hierarchy.prefixes import Prefix, parse_prefix
 from treeanon.hierarchy.terminology import parse_terminology, with_names
 
 _RANGE = re.compile(rf"({DECIMAL})(?:…({DECIMAL})(?: \([0-9]+\))?)?")

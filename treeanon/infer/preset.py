@@ -1,4 +1,7 @@
-"""A schema by a preset: of its classes those that occur in the input, with the code systems that are there."""
+"""A schema by a preset: of its classes those that occur in the input, with the code systems that are there.
+
+What of the classes of a preset occurs in records of XML.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lxml import etree
+
 from treeanon.errors import UsageError
 from treeanon.formats import FORMATS, NESTED
 from treeanon.infer.files import kinds_of
 from treeanon.infer.json_sample import parsed_lines
 from treeanon.infer.propose import take_sample
 from treeanon.io.documents.json_exact import predicate_holds
+from treeanon.io.documents.xml_compile import Qualifier
+from treeanon.io.documents.xml_compile import predicate_holds as element_holds
 from treeanon.io.interface import format_of_name
 from treeanon.io.sources import Source
-from treeanon.schema import parse_path
+from treeanon.schema import Predicate, parse_path
 from treeanon.schema.dump import record_text, toml_pairs
 from treeanon.schema.paths import Step
 from treeanon.schema.presets import Preset, System, Table, preset_named
@@ -215,8 +222,6 @@ def _choose(made: PresetSchema, objects: Objects, terminologies: Mapping[str, st
 
 def _occurs(preset: Preset, objects: Sequence[Any], path: str) -> bool:
     if preset.formats == ("xml",):
-        from treeanon.infer.preset_xml import xml_values_at
-
         spaces = preset.input.get("namespaces", {})
         return any(True for one in objects for _ in xml_values_at(one, path, spaces))
     return any(True for one in objects for _ in values_at(one, path))
@@ -298,3 +303,31 @@ def _with_terminology(system: System, terminologies: Mapping[str, str]) -> Syste
     if system.name not in terminologies:
         return system
     return System(system.name, system.url, {"terminology": terminologies[system.name]})
+
+
+def xml_values_at(element: etree._Element, path: str, namespaces: Mapping[str, str]) -> Iterator[str]:
+    """Yield the values that a path leads to in an element.
+
+    >>> record = etree.fromstring('<a><b k="x" v="1"/><b k="y" v="2"/></a>')
+    >>> list(xml_values_at(record, "b[@k=y]/@v", {}))
+    ['2']
+    """
+    found, names = parse_path(path, slashed=True), Qualifier(namespaces)
+    for holder in _holders(element, found.steps, names):
+        value = holder.text if found.attribute is None else holder.get(names.attribute(found.attribute))
+        if value and value.strip():
+            yield str(value)
+
+
+def _holders(element: etree._Element, steps: Sequence[Step], names: Qualifier) -> Iterator[etree._Element]:
+    if not steps:
+        yield element
+        return
+    step = steps[0]
+    for child in element.iterchildren(names.element(step.name or "")):
+        if step.predicate is None or _holds(child, step.predicate, names):
+            yield from _holders(child, steps[1:], names)
+
+
+def _holds(element: etree._Element, predicate: Predicate, names: Qualifier) -> bool:
+    return element_holds(element, *names.predicate(predicate))

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treeanon.release.append_batch import Appended, TooManyHeldError, append
     from treeanon.release.append_history import History
+    from treeanon.release.reapply import TableSolution, apply, apply_table
     from treeanon.release.solution_file import SolutionFile
     from treeanon.release.table import PermutedRelease, anonymize_table, fulfill_permuted, fulfill_table
     from treeanon.release.table_documents import DocumentsRelease, documents_of
-    from treeanon.release.table_reapply import TableSolution, apply_table
     from treeanon.release.table_release import TableRelease
     from treeanon.release.table_request import TableRequest
     from treeanon.release.tree import anonymize, fulfill
-    from treeanon.release.tree_reapply import apply
     from treeanon.release.tree_release import Release
     from treeanon.release.tree_request import Request
 
@@ -45,14 +44,13 @@ __all__ = [
 _HOMES = {
     "append_batch": ("Appended", "TooManyHeldError", "append"),
     "append_history": ("History",),
+    "reapply": ("TableSolution", "apply", "apply_table"),
     "solution_file": ("SolutionFile",),
     "table": ("PermutedRelease", "anonymize_table", "fulfill_permuted", "fulfill_table"),
     "table_documents": ("DocumentsRelease", "documents_of"),
-    "table_reapply": ("TableSolution", "apply_table"),
     "table_release": ("TableRelease",),
     "table_request": ("TableRequest",),
     "tree": ("anonymize", "fulfill"),
-    "tree_reapply": ("apply",),
     "tree_release": ("Release",),
     "tree_request": ("Request",),
 }

@@ -32,9 +32,9 @@ from treeanon.privacy import Guarantee
 from treeanon.progress import Progress, run_interruptibly, stage
 from treeanon.release.append_hiding import hidden_by
 from treeanon.release.append_history import History, Marked, Persons, together
+from treeanon.release.reapply import fitted, trees_of
 from treeanon.release.solution_file import SolutionFile
 from treeanon.release.tree import counts_of, search
-from treeanon.release.tree_reapply import fitted, trees_of
 from treeanon.release.tree_release import Release
 from treeanon.release.tree_request import Request
 from treeanon.release.tree_request import persons as persons_of_bound

@@ -17,9 +17,9 @@ from treeanon.io.given import Data, Given
 from treeanon.queries.grammar import Formula, QueryError, conditions, parse
 from treeanon.queries.rows import count_permuted, count_rows
 from treeanon.queries.trees import count_trees
+from treeanon.release.reapply import TableSolution, is_of_table
 from treeanon.release.solution_file import SolutionFile
 from treeanon.release.table import PermutedRelease
-from treeanon.release.table_reapply import TableSolution, is_of_table
 from treeanon.release.table_release import TableRelease
 from treeanon.release.tree_release import Release
 from treeanon.schema import Schema

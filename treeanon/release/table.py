@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 
 from treeanon.algorithms.table.freeform.graph import Freeform
-from treeanon.algorithms.table.partition import Partition
-from treeanon.algorithms.table.result import Result, scattered
+from treeanon.algorithms.table.result import Partition, Result, scattered
 from treeanon.arrays import Longs, unique_values
 from treeanon.errors import DataError, GuaranteeError, HierarchyError
 from treeanon.formats import ROWS

@@ -9,8 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from treeanon.algorithms.table.partition import style_of
-from treeanon.algorithms.table.result import scattered
+from treeanon.algorithms.table.result import scattered, style_of
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest import Forest

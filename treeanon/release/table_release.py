@@ -171,7 +171,7 @@ class TableRelease(Shown):
 
     def write_solution(self, target: str | Path, *, force: bool = False) -> None:
         """Write the solution file, by which `apply` makes the same of other data. It is not for publishing."""
-        from treeanon.release.table_reapply import TableSolution
+        from treeanon.release.reapply import TableSolution
 
         TableSolution.of(self).write(target, force=force)
 

@@ -21,8 +21,8 @@ from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Intervals
 from treeanon.privacy.models.model import Model, largest_k
+from treeanon.privacy.models.population import PopulationModel, refuse_whole
 from treeanon.privacy.models.registry import PerColumnNumber, models_of
-from treeanon.privacy.models.whole import PopulationModel, refuse_whole
 from treeanon.release.tree_request import persons
 from treeanon.schema import ClassSpec, Schema
 from treeanon.schema.controls import SETTINGS, controls_of, refuse_controls

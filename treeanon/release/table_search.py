@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any
 
 from treeanon.algorithms.table.bounds import kept_bounds, searched
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, unordered_rows
-from treeanon.algorithms.table.result import Result, RowResult
+from treeanon.algorithms.table.result import Partition, Result, RowResult
 from treeanon.errors import GuaranteeError
 from treeanon.infer.persons import refuse_repeats
 from treeanon.privacy.models.model import Model, largest_k
@@ -39,7 +38,7 @@ def searches(
     """
     problem = request.problem(table)
     refuse_repeats(table.report)
-    refuse_too_few(table, problem.models)
+    refuse_too_few_rows(table, problem.models)
     for models in _closer(problem):
         asked = replace(problem, models=models)
         found = run_interruptibly(partial(_found, request, asked, seed), stage(progress, "searching"))
@@ -63,7 +62,7 @@ def _found(request: TableRequest, problem: Problem, seed: int | None, progress: 
     return found.as_of(rows)
 
 
-def refuse_too_few(table: Table, models: Sequence[Model]) -> None:
+def refuse_too_few_rows(table: Table, models: Sequence[Model]) -> None:
     """GuaranteeError if there are not as many persons as a group must have."""
     if not len(table):
         raise GuaranteeError("there are no rows, so there is nothing to publish")

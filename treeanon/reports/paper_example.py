@@ -20,7 +20,7 @@ from treeanon.io import read
 from treeanon.metrics.values import rpd
 from treeanon.previews.changes import Record, record_change
 from treeanon.privacy import Guarantee
-from treeanon.release.tree_reapply import apply
+from treeanon.release.reapply import apply
 from treeanon.reports.page.elements import Content, Element, Section, counted, el, style, table, text_of
 from treeanon.reports.page.hierarchies import DrawnHierarchy, held_by_class, hierarchy_svg
 from treeanon.reports.page.page import head

@@ -82,7 +82,7 @@ def _in_open_classes(column: Column) -> Ints:
 def levels_of(column: Column) -> tuple[int, int]:
     """Return the least and the highest level that a column allows, as its hierarchy of these values counts them.
 
-    >>> from treeanon.hierarchy.prefixes import Prefix
+    >>> from treeanon.hierarchy.codes import Prefix
     >>> from treeanon.schema.model import ClassSpec
     >>> column = Column(ClassSpec("zip", hierarchy=Prefix((2, 1)), controls=Controls(min_level=2)),
     ...     Prefix((2, 1)).build(["12", "13"]), np.zeros(0, np.int32))

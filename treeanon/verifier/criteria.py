@@ -34,7 +34,7 @@ from treeanon.privacy.models import (
     TCloseness,
 )
 from treeanon.privacy.models.model import Group, exact
-from treeanon.privacy.models.whole import refuse_whole
+from treeanon.privacy.models.population import refuse_whole
 from treeanon.verifier.groups import CountedGroups, ValueCounts
 from treeanon.verifier.population import is_checked
 

@@ -17,7 +17,7 @@ from treeanon.errors import UsageError
 from treeanon.kernels.risk_patterns import count_fitting
 from treeanon.privacy.models import AverageRisk, DeltaPresence, KMap, Model, PopulationUniqueness
 from treeanon.privacy.models.model import exact
-from treeanon.privacy.models.whole import PopulationModel, WholeModel
+from treeanon.privacy.models.population import PopulationModel, WholeModel
 from treeanon.privacy.uniqueness import unique_persons
 from treeanon.table import Column, Table
 from treeanon.table.covers import value_ranks

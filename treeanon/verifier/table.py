@@ -18,7 +18,7 @@ from treeanon.arrays import Flags, Longs, unique_values
 from treeanon.errors import UsageError
 from treeanon.io.beyond.findings import Finding, as_data, said_of
 from treeanon.privacy.models.model import Model, is_joined, refuse_sets
-from treeanon.privacy.models.whole import is_of_whole
+from treeanon.privacy.models.population import is_of_whole
 from treeanon.shown import Grid, Shown, Summary
 from treeanon.table import Column, Table
 from treeanon.table.reductions import members_of

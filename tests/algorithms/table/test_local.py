@@ -17,8 +17,8 @@ from tests.support.strategies import examples
 from tests.support.table_worlds import problem_of, random_models, random_paths, random_problem
 from treeanon.algorithms.table import local
 from treeanon.algorithms.table.local import level_steps, search
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import Partition
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.diversity_worlds import NUMBERS, PATHS, random_table
 from tests.support.strategies import properties
-from treeanon.algorithms.table.partition import recoded_groups
+from treeanon.algorithms.table.result import recoded_groups
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp
 from treeanon.metrics.table.groups import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.reference import queries as slow
 from tests.reference import table_losses as slow_flat_losses
-from treeanon.algorithms.table.partition import STYLES, recoded_groups
+from treeanon.algorithms.table.result import STYLES, recoded_groups
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table.queries import permuted_query_loss, query_loss

@@ -16,9 +16,8 @@ import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.mondrian import checked_whole
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
-from treeanon.algorithms.table.result import one_row_each
+from treeanon.algorithms.table.result import Partition, one_row_each
 from treeanon.arrays import Flags, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.groups import draw_groups

@@ -27,10 +27,9 @@ import numpy as np
 from treeanon.algorithms.table.freeform.graph import Freeform, Graph
 from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.onedim.costs import ColumnCosts, scales_of, table_costs
-from treeanon.algorithms.table.partition import Partition, style_of
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style, TableAlgorithm
-from treeanon.algorithms.table.result import Result, left_out, one_row_each
+from treeanon.algorithms.table.result import Partition, Result, left_out, one_row_each, style_of
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.hierarchy import Intervals

@@ -18,7 +18,7 @@ from treeanon.arrays import Flags, Ints, Longs, narrowed, unique_values
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
 from treeanon.privacy.models.model import Model, is_joined, judged
-from treeanon.privacy.models.whole import refuse_whole
+from treeanon.privacy.models.population import refuse_whole
 from treeanon.table import Column, Groups, Histogram, Table
 from treeanon.table.controls import allowed_levels
 from treeanon.table.histograms import groups_of, whole_of

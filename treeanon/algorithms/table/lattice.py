@@ -24,7 +24,7 @@ from treeanon.algorithms.table.rollup import RolledCells, RolledUp, Rollup, Vect
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError
 from treeanon.privacy.models.model import Model
-from treeanon.privacy.models.whole import People, PopulationModel, WholeModel, is_of_whole
+from treeanon.privacy.models.population import People, PopulationModel, WholeModel, is_of_whole
 from treeanon.table import Table
 from treeanon.table.controls import is_bounded, levels_of, raised
 from treeanon.table.covers import level_maps

@@ -23,10 +23,9 @@ from math import prod
 import numpy as np
 
 from treeanon.algorithms.table.group_checker import GroupChecker, RowGroupChecker, Tuples
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.result import one_row_each
+from treeanon.algorithms.table.result import Partition, one_row_each
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.local import Vertices, add_sums, cheapest_first

@@ -31,9 +31,9 @@ from typing import Literal
 import numpy as np
 
 from treeanon.algorithms.table.group_checker import RowGroupChecker
-from treeanon.algorithms.table.partition import Partition, style_of
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import STYLES, Style
+from treeanon.algorithms.table.result import Partition, style_of
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.kernels.table.mondrian import Rule

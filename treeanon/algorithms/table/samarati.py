@@ -27,7 +27,7 @@ from treeanon.algorithms.table.rollup import Vector
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.tuples import meeting_levels, required_suppression
-from treeanon.privacy.models.whole import refuse_whole
+from treeanon.privacy.models.population import refuse_whole
 from treeanon.table.controls import weights_by_name
 
 _MOST = 1 << 22

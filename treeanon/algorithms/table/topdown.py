@@ -24,9 +24,9 @@ from treeanon.algorithms.table.mondrian import (
     rule_of,
     split_in_threads,
 )
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import Partition
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.table.mondrian_columns import Shape
 from treeanon.kernels.table.topdown import group_ends, merge_failing, split_all

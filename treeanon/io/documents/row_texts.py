@@ -16,7 +16,7 @@ import numpy as np
 
 from treeanon.arrays import Ints
 from treeanon.forest import Forest
-from treeanon.forest.facet_texts import written
+from treeanon.forest.classes import written
 from treeanon.kernels.tree.build import MOVED, place_nodes
 from treeanon.schema import Layout
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest import Forest
-from treeanon.forest.facet_texts import written
+from treeanon.forest.classes import written
 from treeanon.io.columns.texts import are_shielded, indices
 from treeanon.io.relational.fresh_keys import KeyColumns, KeyedTable, Numbered, moved_from, moved_tables, whole_keys
 from treeanon.io.relational.key_constraints import Column

@@ -25,8 +25,8 @@ from treeanon.privacy.guarantee import Guarantee
 from treeanon.privacy.models.registry import models_of
 from treeanon.progress import Progress
 from treeanon.release.parameters import VerifyRowParameters, flat_parameters, is_of_rows, refuse_unknown
+from treeanon.release.reapply import TableSolution, is_of_table
 from treeanon.release.solution_file import SolutionFile, version
-from treeanon.release.table_reapply import TableSolution, is_of_table
 from treeanon.release.table_release import freeform_promise
 from treeanon.release.table_release import promise as promised
 from treeanon.reports.page import public

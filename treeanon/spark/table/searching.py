@@ -24,15 +24,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.table.result import Partition
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError, TreeanonError, UsageError
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.metrics.table import FlatLosses
 from treeanon.metrics.table.groups import height
 from treeanon.privacy.models.model import largest_k
-from treeanon.privacy.models.whole import refuse_whole
+from treeanon.privacy.models.population import refuse_whole
 from treeanon.progress import Progress
 from treeanon.release import TableRelease, fulfill_table
 from treeanon.release.table_request import TableRequest

@@ -19,8 +19,8 @@ from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.bounded import heuristic, optimal, privacy_of, sorted_line
 from treeanon.algorithms.table.onedim.dual import ipcsd, search
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
-from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import recoded_groups
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.onedim_bounds import bounded_groups

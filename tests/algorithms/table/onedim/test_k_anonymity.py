@@ -14,9 +14,9 @@ from treeanon.algorithms.table.onedim import costs as cuts
 from treeanon.algorithms.table.onedim.costs import table_costs
 from treeanon.algorithms.table.onedim.k_anonymity import search
 from treeanon.algorithms.table.onedim.orders import ORDERS, ordered
-from treeanon.algorithms.table.partition import STYLES
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
+from treeanon.algorithms.table.result import STYLES
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp

@@ -15,9 +15,9 @@ from tests.support.diversity_worlds import NUMBERS, random_table, table_of
 from tests.support.strategies import properties
 from treeanon.algorithms.table.onedim.any_model import Line
 from treeanon.algorithms.table.onedim.l_diversity import best_of, search
-from treeanon.algorithms.table.partition import recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import table_algorithm_named
+from treeanon.algorithms.table.result import recoded_groups
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.metrics.table import gcp

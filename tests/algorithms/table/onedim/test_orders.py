@@ -21,8 +21,8 @@ from treeanon.algorithms.table.onedim.orders import (
     ordered,
     tuple_keys,
 )
-from treeanon.algorithms.table.partition import STYLES
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.result import STYLES
 from treeanon.errors import UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.centers import center_tree, nearest_centers

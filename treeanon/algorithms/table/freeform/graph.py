@@ -38,9 +38,9 @@ import numpy as np
 
 from treeanon.algorithms.table.onedim.costs import scales_of, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, Points, few_values_first, ordered, sorted_rows, tuple_keys
-from treeanon.algorithms.table.partition import recoded_members
 from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import recoded_members
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs

@@ -24,9 +24,9 @@ from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.mondrian import checked_whole
 from treeanon.algorithms.table.onedim.costs import Costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
-from treeanon.algorithms.table.partition import Partition, recoded_groups
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import Partition, recoded_groups
 from treeanon.arrays import Flags, Floats, Ints, Longs, unique_values
 from treeanon.errors import GuaranteeError
 from treeanon.kernels.table.group_bounds import group_prices

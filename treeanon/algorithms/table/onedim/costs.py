@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from treeanon.algorithms.table.partition import style_of
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import style_of
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.kernels.table.onedim import add_extent_costs, add_node_costs, add_range_costs, add_set_costs, extend_cuts
 from treeanon.kernels.table.onedim_diversity_loss import Prices, partition_price

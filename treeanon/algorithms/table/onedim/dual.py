@@ -37,10 +37,9 @@ from treeanon.algorithms.table.onedim.l_diversity import (
 )
 from treeanon.algorithms.table.onedim.l_diversity import search as l_diverse
 from treeanon.algorithms.table.onedim.orders import Order, ordered
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, one_row_each, requested_k
 from treeanon.algorithms.table.registry import Style
-from treeanon.algorithms.table.result import Result
+from treeanon.algorithms.table.result import Partition, Result
 from treeanon.arrays import Ints
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.table.ncp import Form, gcp, value_ncp

@@ -22,9 +22,9 @@ from treeanon.algorithms.table.onedim.any_model import Line, grouped
 from treeanon.algorithms.table.onedim.costs import Costs, best_cuts, extent_costs, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.l_diversity import swapped
 from treeanon.algorithms.table.onedim.orders import Order, ordered
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem, requested_k
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import Partition
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim import cut_groups

@@ -31,9 +31,9 @@ from treeanon.algorithms.table.onedim.any_model import grouped as grouped_in_run
 from treeanon.algorithms.table.onedim.bounded import least_bound, sorted_line
 from treeanon.algorithms.table.onedim.costs import Costs, listed
 from treeanon.algorithms.table.onedim.orders import Order, check_order
-from treeanon.algorithms.table.partition import Partition
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
+from treeanon.algorithms.table.result import Partition
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
 from treeanon.kernels.table.onedim_diversity import best_groups, diverse_groups, queues
