@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.support.plugins import installed, make_package
+from treeanon.algorithms.table.registry import TABLE_ALGORITHMS
+from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 from treeanon.errors import UsageError
+from treeanon.formats import FORMATS, PROFILES
 from treeanon.plugins import Registry, plugins
+from treeanon.privacy.models.registry import MODELS
 
 GROUP = "treeanon.tests"
 
@@ -29,6 +33,17 @@ def test_found_by_name_and_loaded_when_asked_for(tmp_path: Path) -> None:
         assert "plugged_two" not in sys.modules
         assert found.named("two") == 2 and "plugged_two" in sys.modules
     assert list(numbers()) == ["one"] and "plugged_two" not in sys.modules
+
+
+def test_every_registry_has_the_group_that_packages_use() -> None:
+    groups = {
+        "treeanon.formats": [FORMATS],
+        "treeanon.profiles": [PROFILES],
+        "treeanon.models": [MODELS],
+        "treeanon.algorithms": [TREE_ALGORITHMS, TABLE_ALGORITHMS],
+    }
+    for group, registries in groups.items():
+        assert [registry.group for registry in registries] == [group] * len(registries)
 
 
 def test_unknown_name_lists_plugins_too(tmp_path: Path) -> None:

@@ -383,4 +383,6 @@ _OWN_PROFILES = (
     ),
 )
 
-PROFILES: Registry[Profile] = Registry("treeanon.formats", Profile, "profile", {own.name: own for own in _OWN_PROFILES})
+PROFILES: Registry[Profile] = Registry(
+    "treeanon.profiles", Profile, "profile", {own.name: own for own in _OWN_PROFILES}
+)
