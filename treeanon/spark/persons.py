@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -96,44 +96,52 @@ def _keyed(
                 return
             before[file, start] = before.get((file, start), 0) + len(texts)
             many = len(texts)
-            persons = _keys_of(texts, form, only, replace(options, on_error="skip"), secret)
+            persons = _keys_of(texts, form, (only, rows), replace(options, on_error="skip"), secret)
             yield batch_of(_KEYED, [file] * many, [start] * many, texts, persons, [None] * many)
 
 
-def _keys_of(texts: list[bytes], form: str, only: Schema, options: ReadOptions, secret: bytes) -> Longs:
-    """Return a hash of whose each row is; of a row of nobody one of its own."""
-    builder = _Keys(only, secret)
+def _keys_of(texts: list[bytes], form: str, schemas: Sequence[Schema], options: ReadOptions, secret: bytes) -> Longs:
+    """Return a hash of whose each row is; of a row of nobody one of its own.
+
+    Rows that the first schema, of the key alone, cannot read may be read by the second, which knows all classes.
+    """
+    builder = _Keys(schemas[0], secret)
     read_texts(builder, texts, form, options)
-    if builder.found is not None and len(builder.found) == len(texts):
+    if len(builder.found) == len(texts):
         found = builder.found
         alone = np.flatnonzero(found[:, 0] == 0)
         if len(alone):
             found[alone] = digests_of([texts[at].decode("utf-8", "replace") for at in alone.tolist()], secret)
         return found[:, 0].view(np.int64)
     if len(texts) == 1:
+        if len(schemas) > 1:
+            return _keys_of(texts, form, schemas[1:], options, secret)
         # What is no row (an empty line, one that is skipped) is nobody's.
         return np.zeros(1, np.int64)
     half = len(texts) // 2
-    return np.concatenate([_keys_of(part, form, only, options, secret) for part in (texts[:half], texts[half:])])
+    return np.concatenate([_keys_of(part, form, schemas, options, secret) for part in (texts[:half], texts[half:])])
 
 
 class _Keys(ForestBuilder):
-    """Takes the keys of rows out of batches, as hashes; None where rows were read apart from the others."""
+    """Takes the keys of rows out of batches, as hashes in the order of the rows."""
 
     def __init__(self, schema: Schema, secret: bytes) -> None:
         super().__init__(schema)
         self.secret, self.at = secret, self.layout.class_index(KEY_CLASS)
-        self.found: npt.NDArray[np.uint64] | None = np.empty((0, 2), np.uint64)
+        self.found: npt.NDArray[np.uint64] = np.empty((0, 2), np.uint64)
 
     def add(self, batch: Batch) -> None:
         """Take the keys out of a batch; 0 where there is none."""
-        if batch.apart is not None or self.found is None:
-            self.found = None
-            return
+        digests = self._digests(batch)
+        if batch.apart is not None:
+            digests = np.append(digests, self._digests(batch.apart), axis=0)[batch.order]
+        self.found = np.append(self.found, digests, axis=0)
+
+    def _digests(self, batch: Batch) -> npt.NDArray[np.uint64]:
         texts = list(batch.texts[self.at])
         digests = np.append(digests_of(texts, self.secret), np.zeros((1, 2), np.uint64), axis=0)
         digests[[at for at, text in enumerate(texts) if not text or text.isspace()]] = 0
-        self.found = np.append(self.found, digests[batch.tables[0].codes[self.at]], axis=0)
+        return digests[batch.tables[0].codes[self.at]]
 
 
 def written_schema(schema: Schema) -> Schema:
