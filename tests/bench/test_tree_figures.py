@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from treeanon.algorithms.tree.published import gcs
+from treeanon.algorithms.tree.published.cut_searches import gcs
 from treeanon.bench import tpch
 from treeanon.bench.output import Claim, told
 from treeanon.bench.run import FigureResult, chosen
@@ -37,9 +37,9 @@ def test_numbers_are_those_of_the_library() -> None:
     data, results = run_trees(figures, 200, seed=1)
     forest = tpch.trees(200, seed=1)
     assert data == Collection.of(forest)
-    found = gcs.search(forest, Guarantee(20, 3, 2, as_published=True), g=2, scope="hierarchy")
+    found = gcs(forest, Guarantee(20, 3, 2, as_published=True), g=2, scope="hierarchy")
     assert results[0].lines["GCS"] == [rpd(found.forest)]
-    found = gcs.search(forest, Guarantee(20, 2, 2, as_published=True), scope="hierarchy")
+    found = gcs(forest, Guarantee(20, 2, 2, as_published=True), scope="hierarchy")
     mined = ml2(forest, found.forest, np.arange(len(forest)))
     assert results[1].lines["GCS"] == [mined.ml2]
     assert results[2].lines["GCS"] == [mined.dml2]

@@ -12,7 +12,7 @@ import treeanon as ta
 from tests.reference.freeform import compatible, in_matchings, perfect_matchings
 from tests.reference.onedim import random_table
 from tests.support.strategies import properties
-from treeanon.algorithms.table.freeform import greedy
+from treeanon.algorithms.table.freeform.heuristics import greedy
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import STYLES
 from treeanon.errors import UsageError
@@ -55,7 +55,7 @@ def released_tables(rnd: Random) -> None:
     rows = rnd.randint(1, 7)
     table = random_table(rnd, rows, inner=True)
     k = rnd.randint(1, min(rows, 3))
-    found = greedy.search(Problem(table, (KAnonymity(k),)), style=rnd.choice(STYLES))
+    found = greedy(Problem(table, (KAnonymity(k),)), style=rnd.choice(STYLES))
     released = found.recoded(table)[0]
     behind = np.array(rnd.sample(range(rows), rows))
     scattered = released.take(behind)

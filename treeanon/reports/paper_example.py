@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 from textwrap import wrap
 
-from treeanon.algorithms.tree.published import acs, gcs
 from treeanon.algorithms.tree.published.candidates import OneCut
+from treeanon.algorithms.tree.published.cut_searches import acs, gcs
 from treeanon.algorithms.tree.solution import Label, LabelPair, Result, Solution
 from treeanon.forest import Forest
 from treeanon.io import read
@@ -209,9 +209,9 @@ _ORDINALS = ("none", "first", "second", "third", "fourth")
 
 def _search(forest: Forest) -> Step:
     runs = {
-        "ACS": acs.search(forest, GUARANTEE, scope="hierarchy"),
-        "GCS, g = 2": gcs.search(forest, GUARANTEE, scope="hierarchy"),
-        "GCS, g = 2, least RPD": gcs.search(forest, GUARANTEE, scope="both", choose="rpd"),
+        "ACS": acs(forest, GUARANTEE, scope="hierarchy"),
+        "GCS, g = 2": gcs(forest, GUARANTEE, scope="hierarchy"),
+        "GCS, g = 2, least RPD": gcs(forest, GUARANTEE, scope="both", choose="rpd"),
     }
     rows = [
         (name, str(found.report["cuts"]), f"{found.report['rpda']:.5f}", f"{rpd(found.forest):.5f}", _general(found))
@@ -243,7 +243,7 @@ def _general(found: Result) -> str:
 
 
 def _release(forest: Forest, published: Forest) -> Step:
-    safe = gcs.search(forest, replace(GUARANTEE, as_published=False))
+    safe = gcs(forest, replace(GUARANTEE, as_published=False))
     verdicts = [
         ("Figure 13, as published", verify(published, GUARANTEE).sentence),
         ("Figure 13, k = 3", verify(published, replace(GUARANTEE, k=3)).sentence),

@@ -13,8 +13,9 @@ from tests.reference import table_losses as slow
 from tests.reference.suppression import fewest_columns, groups_without, random_world, worth_without
 from tests.support.profiles import few
 from tests.support.strategies import properties
-from treeanon.algorithms.table import attribute_suppression, cell_suppression, tuple_suppression
+from treeanon.algorithms.table import cell_suppression
 from treeanon.algorithms.table.problem import Problem
+from treeanon.algorithms.table.suppression import attribute_suppression, tuple_suppression
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.hierarchy import Hierarchy
 from treeanon.kernels.table.cell_suppression import cut_trees, grow_forest, merge_nearest
@@ -41,7 +42,7 @@ def patients():
 
 def k_anonymous(form, table, k, most=None, **options):
     """What a form of suppression finds; without a limit if none is given."""
-    return form.search(Problem(table, (KAnonymity(k),), len(table) if most is None else most), **options)
+    return form(Problem(table, (KAnonymity(k),), len(table) if most is None else most), **options)
 
 
 def assert_holds(released, k):
@@ -73,7 +74,7 @@ def test_the_patients_of_the_chapter():
     found = k_anonymous(attribute_suppression, table, 3, most=1)
     rows = list(table.rows())
     assert (len(found.counts["columns"]), found.suppressed) == slow.fewest_columns(rows, 3, 3, 1)[:2]
-    cells = k_anonymous(cell_suppression, table, 2)
+    cells = k_anonymous(cell_suppression.search, table, 2)
     best = slow.fewest_cells(rows, 2)
     assert best <= cells.counts["cells"] <= 2 * best
     assert_holds(cells.table, 2)
@@ -98,9 +99,9 @@ def tuples_by_all_models(rnd):
     lost = world.suppressed(bottom)
     if lost > world.limit:
         with pytest.raises(GuaranteeError):
-            tuple_suppression.search(problem)
+            tuple_suppression(problem)
         return
-    found = tuple_suppression.search(problem)
+    found = tuple_suppression(problem)
     assert sorted(found.table.rows(), key=repr) == world.release(bottom)
     assert found.suppressed == lost
     assert found.counts["published"] == world.published(bottom)
@@ -115,9 +116,9 @@ def columns_by_all_models(rnd):
     best = fewest_columns(world)
     if best is None:
         with pytest.raises(GuaranteeError):
-            attribute_suppression.search(problem)
+            attribute_suppression(problem)
         return
-    found = attribute_suppression.search(problem)
+    found = attribute_suppression(problem)
     names = [column.name for column in problem.table.quasi]
     gone = {names.index(name) for name in found.counts["columns"]}
     assert worth_without(world, gone) == best
@@ -208,7 +209,7 @@ def test_persons_with_several_rows_are_counted_once():
     with pytest.raises(GuaranteeError, match="0 of 3 persons"):
         k_anonymous(attribute_suppression, table, 4, most=0)
     with pytest.raises(UsageError, match="one row a person"):
-        k_anonymous(cell_suppression, table, 2)
+        k_anonymous(cell_suppression.search, table, 2)
 
 
 @few(30, 60)
@@ -216,9 +217,9 @@ def test_persons_with_several_rows_are_counted_once():
 def test_forest_keeps_its_bound(table, k):
     if len(table) < k:
         with pytest.raises(GuaranteeError, match="does not give"):
-            k_anonymous(cell_suppression, table, k)
+            k_anonymous(cell_suppression.search, table, k)
         return
-    found = k_anonymous(cell_suppression, table, k, method="forest")
+    found = k_anonymous(cell_suppression.search, table, k, method="forest")
     assert_holds(found.table, k)
     assert_only_suppressed(table, found.table)
     best = slow.fewest_cells(list(table.rows()), k)
@@ -229,7 +230,7 @@ def test_forest_keeps_its_bound(table, k):
 @few(30, 60)
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=5))
 def test_matching_keeps_its_bound(table):
-    found = k_anonymous(cell_suppression, table, 2)
+    found = k_anonymous(cell_suppression.search, table, 2)
     assert_holds(found.table, 2)
     assert_only_suppressed(table, found.table)
     values = [len(set(column.texts())) for column in table.quasi]
@@ -241,7 +242,7 @@ def test_matching_keeps_its_bound(table):
 @given(slow.tables(min_rows=2, max_rows=8, max_columns=6, paths=TWO))
 def test_matching_keeps_one_and_a_half_where_columns_have_two_values(table):
     rows = [tuple(text or "a" for text in row) for row in table.rows()]
-    found = k_anonymous(cell_suppression, table_of(rows), 2, method="matching")
+    found = k_anonymous(cell_suppression.search, table_of(rows), 2, method="matching")
     assert found.counts["cells"] <= 1.5 * slow.fewest_cells(rows, 2)
 
 
@@ -334,7 +335,7 @@ def test_cut_trees_leaves_no_edge_to_cut():
     assert below.tolist() == [5, 4, 3, 2, 1, 3, 2, 1]
 
 
-@pytest.mark.parametrize("form", [tuple_suppression, attribute_suppression, cell_suppression])
+@pytest.mark.parametrize("form", [tuple_suppression, attribute_suppression, cell_suppression.search])
 def test_odd_tables(form):
     empty = Table.of_texts({"c0": ([], Hierarchy.flat(["a", "b"]))})
     assert len(k_anonymous(form, empty, 2).table) == 0
@@ -343,8 +344,8 @@ def test_odd_tables(form):
     assert (found.suppressed, found.table == constant) == (0, True)
     nulls = Table.of_texts({"c0": ([None] * 4, Hierarchy.flat(["a"])), "c1": ([None, "a"] * 2, Hierarchy.flat(["a"]))})
     assert_holds(k_anonymous(form, nulls, 2).table, 2)
-    assert form.search(Problem(nulls, ())).table == nulls
-    assert form.search(Problem(nulls, (KAnonymity(1),))).table == nulls
+    assert form(Problem(nulls, ())).table == nulls
+    assert form(Problem(nulls, (KAnonymity(1),))).table == nulls
 
 
 def test_one_row_and_wrong_methods():
@@ -352,13 +353,13 @@ def test_one_row_and_wrong_methods():
     assert k_anonymous(tuple_suppression, one, 2).suppressed == 1
     assert k_anonymous(attribute_suppression, one, 2).suppressed == 1
     with pytest.raises(GuaranteeError, match="does not give 2-anonymity with at most 1 of 1 persons"):
-        k_anonymous(cell_suppression, one, 2)
+        k_anonymous(cell_suppression.search, one, 2)
     three = table_of([["a"], ["b"], ["b"]])
     with pytest.raises(UsageError, match="choose from auto, forest, matching"):
-        k_anonymous(cell_suppression, three, 2, method="clusters")
+        k_anonymous(cell_suppression.search, three, 2, method="clusters")
     with pytest.raises(UsageError, match="for k = 2"):
-        k_anonymous(cell_suppression, three, 3, method="matching")
-    assert k_anonymous(cell_suppression, three, 1).counts["cells"] == 0
+        k_anonymous(cell_suppression.search, three, 3, method="matching")
+    assert k_anonymous(cell_suppression.search, three, 1).counts["cells"] == 0
 
 
 @pytest.mark.parametrize("algorithm", ["suppress-cells", "suppress-columns"])

@@ -16,7 +16,7 @@ from tests.support.paths import ROOT
 from tests.support.strategies import parents_of_classes
 from treeanon.algorithms.tree.default import maximal
 from treeanon.algorithms.tree.default.leaving_out import safe_result
-from treeanon.algorithms.tree.published import acs, gcs, ocs
+from treeanon.algorithms.tree.published.cut_searches import acs, gcs, ocs
 from treeanon.algorithms.tree.solution import Solution
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.forest.classes import STAR
@@ -30,7 +30,7 @@ def released(world: World, name: str) -> tuple[int, bool]:
     if name in ("leave-out", "move", "none"):
         found = maximal.search(world.forest, guarantee, taking_apart=name, effort=0.3)
     else:
-        found = safe_result(world.forest, {"acs": acs, "gcs": gcs, "ocs": ocs}[name].search(world.forest, guarantee))
+        found = safe_result(world.forest, {"acs": acs, "gcs": gcs, "ocs": ocs}[name](world.forest, guarantee))
     if STAR in (found.solution.cut or {}):
         # Every record says no more than that there is something.
         return sum(map(bool, found.forest.records())) or world.k, False
@@ -84,7 +84,7 @@ def told_by_traces(seeds: range, *extensions: str) -> int:
         world = World.draw(seed, *extensions)
         guarantee = world.guarantee(as_published=True)
         try:
-            found = gcs.search(world.forest, guarantee)
+            found = gcs(world.forest, guarantee)
         except GuaranteeError:
             continue
         if STAR in (found.solution.cut or {}):

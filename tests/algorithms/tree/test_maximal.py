@@ -24,7 +24,7 @@ from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.maximal import search
 from treeanon.algorithms.tree.default.objective import Effort, Objective
 from treeanon.algorithms.tree.default.objectives import objective_of
-from treeanon.algorithms.tree.published import acs, gcs, ocs
+from treeanon.algorithms.tree.published.cut_searches import acs, gcs, ocs
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError, UsageError
@@ -96,11 +96,11 @@ def test_completed_cuts_of_the_paper_are_safe_and_no_coarser(seed: int) -> None:
     rnd = Random(seed)
     forest, known = random_forest(rnd)
     guarantee = Guarantee(rnd.randint(2, 3), m=rnd.randint(1, 3), n=rnd.randint(0, 2))
-    module = rnd.choice([acs, gcs, ocs])
+    found_by = rnd.choice([acs, gcs, ocs])
     if not known or len(forest) < guarantee.k:
         return
     try:
-        start = module.search(forest, guarantee)
+        start = found_by(forest, guarantee)
     except GuaranteeError:
         return
     found = search(forest, guarantee, start=start.solution, effort=0.1)
@@ -132,7 +132,7 @@ THOROUGH = [(k, m, n, ALL) for k, m, n in ((5, 2, 1), (5, 2, 0), (5, 3, 2), (20,
 def test_never_above_the_published_search_on_the_sample(k: int, m: int, n: int, persons: int) -> None:
     forest = ta.read("samples/patients.xml", MERGED)[:persons]
     guarantee = Guarantee(k, m=m, n=n)
-    theirs = [gcs.search(forest, guarantee, closed="values"), gcs.search(forest, guarantee, closed="cuts")]
+    theirs = [gcs(forest, guarantee, closed="values"), gcs(forest, guarantee, closed="cuts")]
     ours = measure(forest, search(forest, guarantee).forest)
     by_rpd = search(forest, guarantee, objective="rpd", effort=0.3)
     for other in theirs:
@@ -151,7 +151,7 @@ def test_never_above_the_published_search_on_small_forests(seed: int) -> None:
     if not known:
         return
     try:
-        theirs = gcs.search(forest, guarantee)
+        theirs = gcs(forest, guarantee)
         for objective in ("loss", "rpd", "mining"):
             cost = objective_of(objective, forest, guarantee).of_release
             ours = search(forest, guarantee, objective=objective, effort=0.1)
@@ -380,7 +380,7 @@ def test_carrying_on_leaves_the_run_as_it_was() -> None:
     """Walks after it must not see nodes where the pairs of another solution moved them."""
     forest = ta.read("samples/patients.xml", MERGED)[:400]
     guarantee = Guarantee(10, m=2, n=1)
-    start = gcs.search(forest, guarantee).solution
+    start = gcs(forest, guarantee).solution
     goal = Objective(forest, guarantee)
     run = maximal.Run(forest, guarantee, goal, "sibling", Ending.of(forest, guarantee), Effort(0.1), 0, 1, None)
     before, tree = run.indexed, run.tree
@@ -397,7 +397,7 @@ def test_nothing_is_lost_where_nobody_need_be_hidden(recoding: str) -> None:
 
 def test_completing_leaves_nobody_out() -> None:
     forest = ta.read("samples/patients.xml", MERGED)[:50]
-    start = gcs.search(forest, Guarantee(3)).solution
+    start = gcs(forest, Guarantee(3)).solution
     with pytest.raises(UsageError, match="max_suppressed"):
         search(forest, Guarantee(3), start=start, max_suppressed=1)
 

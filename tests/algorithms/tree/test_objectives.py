@@ -15,7 +15,7 @@ from tests.support.command_line import treeanon
 from tests.support.strategies import properties
 from treeanon.algorithms.tree.default.frequent import MiningObjective
 from treeanon.algorithms.tree.default.maximal import search
-from treeanon.algorithms.tree.published import gcs, ocs
+from treeanon.algorithms.tree.published.cut_searches import gcs, ocs
 from treeanon.bench.tpch import trees
 from treeanon.errors import FileError, UsageError
 from treeanon.metrics import ml2, objects_kept, relations_kept, value_loss
@@ -77,7 +77,7 @@ def test_mining_is_below_all_other_searches(k: int, m: int, n: int) -> None:
     assert ours.solution.apply(forest) == ours.forest
     lost = ml2(forest, ours.forest).ml2
     assert ours.report["objective"]["value"] == pytest.approx(lost)
-    others = [search(forest, guarantee, effort=0.3), gcs.search(forest, guarantee), ocs.search(forest, guarantee)]
+    others = [search(forest, guarantee, effort=0.3), gcs(forest, guarantee), ocs(forest, guarantee)]
     assert lost < min(ml2(forest, other.forest).ml2 for other in others)
     assert ours.report["objective"]["by_loss"] == pytest.approx(ml2(forest, others[0].forest).ml2)
 
@@ -247,7 +247,7 @@ def test_what_is_carried_on_from_a_cut_that_leaves_nodes_out_is_safe(tmp_path: P
     ]
     forest = ta.Forest.from_records(ta.Schema.load(tmp_path / "s.toml"), people)
     guarantee = Guarantee(k=4, m=2, n=1)
-    assert gcs.search(forest, guarantee).solution.left_out
+    assert gcs(forest, guarantee).solution.left_out
     mined = ta.anonymize(forest, k=4, m=2, n=1, effort=0.1, parameters={"objective": "mining"})
     completed = ta.anonymize(forest, k=4, m=2, n=1, algorithm="gcs", complete=True)
     assert verify(mined.forest, guarantee).holds

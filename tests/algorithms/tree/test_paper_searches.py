@@ -17,8 +17,8 @@ from tests.reference.guarantee import holds
 from tests.support.paths import FOLDER, ROOT
 from tests.support.search_strategies import random_forest
 from tests.support.strategies import parents_of, properties
-from treeanon.algorithms.tree.published import acs, gcs, ocs
 from treeanon.algorithms.tree.published.candidates import OneCut
+from treeanon.algorithms.tree.published.cut_searches import acs, gcs, ocs
 from treeanon.algorithms.tree.solution import Result
 from treeanon.errors import GuaranteeError, UsageError
 from treeanon.metrics.values import rpd, rpda
@@ -35,7 +35,7 @@ def run(algorithm: str, forest: ta.Forest, guarantee: Guarantee, **options: Any)
     if algorithm == "acs":
         options.pop("g", None)
     options = {"scope": "class", "choose": "rpda", **options}
-    return {"acs": acs, "gcs": gcs, "ocs": ocs}[algorithm].search(forest, guarantee, **options)
+    return {"acs": acs, "gcs": gcs, "ocs": ocs}[algorithm](forest, guarantee, **options)
 
 
 def check_search(rnd: Random) -> None:
@@ -198,31 +198,31 @@ def test_the_order_of_disassociations_matters() -> None:
 def test_what_cannot_be_reached_says_why() -> None:
     forest = chain_forest("a", [[["a", "x", []]]] * 3)
     with pytest.raises(GuaranteeError, match="k is 5, but there are 3 records"):
-        gcs.search(forest, Guarantee(5, 2, 1))
+        gcs(forest, Guarantee(5, 2, 1))
     with pytest.raises(GuaranteeError, match="there are no records"):
-        acs.search(chain_forest("a", []), Guarantee(2, 1, 0))
+        acs(chain_forest("a", []), Guarantee(2, 1, 0))
 
 
 def test_wrong_options() -> None:
     forest = chain_forest("ab", [[["a", "x", []]]] * 3)
     with pytest.raises(UsageError, match="values, cuts"):
-        gcs.search(forest, Guarantee(2, 1, 0), closed="all")  # type: ignore[arg-type]
+        gcs(forest, Guarantee(2, 1, 0), closed="all")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="g must be"):
-        ocs.search(forest, Guarantee(2, 1, 0), g=0)
+        ocs(forest, Guarantee(2, 1, 0), g=0)
 
 
 def test_records_without_nodes() -> None:
     forest = chain_forest("ab", [[], [], [["a", "x", []]], [["a", "x", [["b", "y", []]]]]])
-    found = gcs.search(forest, Guarantee(2, 2, 1))
+    found = gcs(forest, Guarantee(2, 2, 1))
     assert holds(list(found.forest.records()), 2, 2, 1)
-    assert gcs.search(chain_forest("ab", [[], []]), Guarantee(2, 2, 1)).forest.nodes == 0
+    assert gcs(chain_forest("ab", [[], []]), Guarantee(2, 2, 1)).forest.nodes == 0
 
 
 def test_progress_counts_cuts() -> None:
     seen: list[int] = []
     forest = hospital_forest(VECTORS["database_figure_10"]["records"])
     asked = Guarantee(2, 2, 1, as_published=True)
-    found = gcs.search(forest, asked, progress=lambda done, total: seen.append(done))
+    found = gcs(forest, asked, progress=lambda done, total: seen.append(done))
     assert seen[-1] == found.report["cuts"]
     assert found.solution.algorithm == "gcs"
     assert found.solution.options == {"g": 2, "closed": "values", "scope": "class", "choose": "rpda"}
@@ -252,7 +252,7 @@ def test_a_walk_without_disassociation_is_tried_only_for_what_is_known_of_the_or
 
     def cuts(**given: Any) -> list[int]:
         options: dict[str, Any] = {"scope": "both", "choose": "rpd"}
-        return [search.search(forest, replace(asked, **given), **options).report["cuts"] for search in (gcs, ocs)]
+        return [search(forest, replace(asked, **given), **options).report["cuts"] for search in (gcs, ocs)]
 
     (both, without), (published, _), (denied, alone) = cuts(), cuts(as_published=True), cuts(negative=("disease",))
     assert both == published + without and denied == alone
@@ -260,11 +260,11 @@ def test_a_walk_without_disassociation_is_tried_only_for_what_is_known_of_the_or
 
 def test_at_the_end_of_the_budget_the_best_so_far_is_released() -> None:
     forest = hospital_forest(VECTORS["database_figure_10"]["records"])
-    found = acs.search(forest, Guarantee(2, 2, 1), budget=0)
+    found = acs(forest, Guarantee(2, 2, 1), budget=0)
     assert found.solution.cut == {"*": ("*",)}
     assert found.report["ended_early"]
     assert found.report["cuts"] == 2  # {*} of both scopes
-    assert "ended_early" not in acs.search(forest, Guarantee(2, 2, 1), budget=600).report
+    assert "ended_early" not in acs(forest, Guarantee(2, 2, 1), budget=600).report
 
 
 def test_whoever_asks_gets_the_best_so_far() -> None:
@@ -277,8 +277,8 @@ def test_whoever_asks_gets_the_best_so_far() -> None:
         if done == 20:
             finish.set()
 
-    found = acs.search(forest, Guarantee(2, 2, 1, as_published=True), finish=finish, progress=progress)
-    whole = acs.search(forest, Guarantee(2, 2, 1, as_published=True))
+    found = acs(forest, Guarantee(2, 2, 1, as_published=True), finish=finish, progress=progress)
+    whole = acs(forest, Guarantee(2, 2, 1, as_published=True))
     assert found.report["ended_early"]
     assert 20 <= found.report["cuts"] < whole.report["cuts"]
     assert holds(list(found.forest.records()), 2, 2, 1)
@@ -291,8 +291,8 @@ def test_a_stricter_guarantee_that_costs_less_is_taken_and_told() -> None:
         if not known:
             continue
         try:
-            plain = gcs.search(forest, Guarantee(2, 2, 1), g=1)
-            found = gcs.search(forest, Guarantee(2, 2, 1), g=1, stricter=True)
+            plain = gcs(forest, Guarantee(2, 2, 1), g=1)
+            found = gcs(forest, Guarantee(2, 2, 1), g=1, stricter=True)
         except GuaranteeError:
             continue
         assert rpd(found.forest) <= rpd(plain.forest)

@@ -14,12 +14,12 @@ Where we differ: DECOMPOSE-COMPONENT cuts every edge that leaves k rows on both 
 a tree that is still too large hang on one vertex in subtrees of fewer than k, which are bundled in one go; the paper
 goes case by case and needs Steiner vertices. The bound is the same, and our trees get smaller.
 
-- For k = 3 the cycles of a 2-factor (`two_factor`): at most twice with two values in each column, three times
+- For k = 3 the cycles of a 2-factor (see below): at most twice with two values in each column, three times
   otherwise.
 
 Cells may be generalized instead of suppressed (V. Ciriani, S. De Capitani di Vimercati, S. Foresti and P. Samarati,
 "k-Anonymity", 2007, Section 3.2.3): then an edge weighs h / l for every column, where h is the level on which two
-values are one and l the number of levels (`cell_steps.py`). All bounds hold for what the cells lose alike, as every
+values are one and l the number of levels (`Steps`). All bounds hold for what the cells lose alike, as every
 level is a column of its own that is suppressed or not.
 
 The papers are about k-anonymity, and so is the bound. Groups that fail other models are merged with those nearest to

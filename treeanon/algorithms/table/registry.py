@@ -168,16 +168,18 @@ def _suppressing_searches() -> Iterable[TableAlgorithm]:
     """Searches that suppress rows, columns or cells and generalize nothing."""
     yield TableAlgorithm(
         "suppress-tuples",
-        _TABLE + "tuple_suppression",
+        _TABLE + "suppression",
         "leaves out the rows that fail, alters none",
+        function="tuple_suppression",
         paper=papers.THEORY,
         section="TS",
         honors=_LEVELS,
     )
     yield TableAlgorithm(
         "suppress-columns",
-        _TABLE + "attribute_suppression",
+        _TABLE + "suppression",
         "suppresses as few columns as possible",
+        function="attribute_suppression",
         paper=papers.THEORY,
         section="AS",
         honors=_LEVELS,
@@ -369,17 +371,17 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
     )
     yield base
     order = replace(_ORDER, help="Order of the rows that is cut into blocks.", default="adaptive")
-    for name, module, function, summary, section, block in (
-        ("greedy", "greedy", "search", "lets every tuple cover its cheapest row in each round", "Algorithm 1", 20_000),
-        ("sort", "greedy", "search_sorted", "takes the cheapest pair of all in each round", "SortGreedy", 10_000),
-        ("hungarian", "hungarian", "search", "makes an optimal assignment in each round", "Hungarian", 1_000),
+    for name, function, summary, section, block in (
+        ("greedy", "greedy", "lets every tuple cover its cheapest row in each round", "Algorithm 1", 20_000),
+        ("sort", "greedy_sorted", "takes the cheapest pair of all in each round", "SortGreedy", 10_000),
+        ("hungarian", "hungarian", "makes an optimal assignment in each round", "Hungarian", 1_000),
     ):
         rows = Parameter("block", "int", "Number of rows that are searched together.", block, minimum=2)
         own = (_BY, rows) if name == "greedy" else (rows,)
         yield replace(
             base,
             name=f"freeform-{name}",
-            module=_TABLE + f"freeform.{module}",
+            module=_TABLE + "freeform.heuristics",
             function=function,
             summary=summary,
             parameters=(_FORM, _STYLE, order, *own),
@@ -398,7 +400,8 @@ def _freeform_searches() -> Iterable[TableAlgorithm]:
     ring = replace(
         base,
         name="ring",
-        module=_TABLE + "freeform.ring",
+        module=_TABLE + "freeform.heuristics",
+        function="ring",
         summary="lets every tuple cover a row and the next ones of an order",
         parameters=(_FORM, _STYLE, replace(_ORDER, default="hilbert", help="Order of the rows.")),
     )

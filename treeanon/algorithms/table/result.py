@@ -2,7 +2,7 @@
 
 Last, what the three forms of suppression without generalization share, as they are classified by V. Ciriani, S. De
 Capitani di Vimercati, S. Foresti and P. Samarati, "k-anonymity" (Secure Data Management in Decentralized Systems,
-Springer 2007): whole tuples (TS), whole attributes (AS), or single cells (CS). Each form is a file of its own.
+Springer 2007): whole tuples (TS), whole attributes (AS), or single cells (CS).
 
 Partitions: groups of rows that a search has found, each published with one value in each quasi column.
 """

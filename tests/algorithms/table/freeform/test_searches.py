@@ -22,7 +22,8 @@ from tests.reference.freeform import (
 )
 from tests.reference.onedim import group_loss, random_table
 from tests.support.strategies import properties
-from treeanon.algorithms.table.freeform import greedy, hungarian, optimal, ring
+from treeanon.algorithms.table.freeform import optimal
+from treeanon.algorithms.table.freeform.heuristics import greedy, greedy_sorted, hungarian, ring
 from treeanon.algorithms.table.onedim import k_anonymity
 from treeanon.algorithms.table.onedim.orders import Points, few_values_first
 from treeanon.algorithms.table.problem import Problem
@@ -38,15 +39,15 @@ from treeanon.verifier.freeform import verify_edges, verify_freeform
 
 FORMS = ["taxonomy", "set", "free"]
 SEARCHES = {
-    "freeform-greedy": greedy.search,
-    "freeform-sort": greedy.search_sorted,
-    "freeform-hungarian": hungarian.search,
+    "freeform-greedy": greedy,
+    "freeform-sort": greedy_sorted,
+    "freeform-hungarian": hungarian,
     "freeform-optimal": optimal.search,
-    "ring": ring.search,
-    "freeform-nh": partial(ring.search, grouped=True),
+    "ring": ring,
+    "freeform-nh": partial(ring, grouped=True),
 }
 FAST = {name: search for name, search in SEARCHES.items() if name != "freeform-optimal"}
-FAST["freeform-greedy by=original"] = partial(greedy.search, by="original")
+FAST["freeform-greedy by=original"] = partial(greedy, by="original")
 BLOCKS = {"freeform-greedy", "freeform-greedy by=original", "freeform-sort", "freeform-hungarian"}
 LETTERS = Hierarchy.flat("abc")
 
@@ -126,7 +127,7 @@ def originals_take_tuples(rnd: Random) -> None:
     k, form, style = rnd.randint(2, min(5, len(table))), rnd.choice(FORMS), rnd.choice(STYLES)
     table = table.take(np.array(greedy_order(table)))
     expected, dead_ends = greedy_by_originals(len(table), k, lambda own: tuple_loss(table, own, form, style))
-    found = greedy.search(Problem(table, (KAnonymity(k),)), form=form, style=style, by="original")
+    found = greedy(Problem(table, (KAnonymity(k),)), form=form, style=style, by="original")
     if expected is None:
         assert found.counts["chains"] > 0 and is_regular(edges_of(found), k)
     else:
@@ -179,7 +180,7 @@ test_cheapest, test_cheapest_thoroughly = properties(each_choice_is_a_cheapest, 
 
 def test_hungarian_rounds_are_best_assignments() -> None:
     table = random_table(Random(5), 6)
-    edges = edges_of(hungarian.search(Problem(table, (KAnonymity(3),)), form="set", style="sets"))
+    edges = edges_of(hungarian(Problem(table, (KAnonymity(3),)), form="set", style="sets"))
     for number in (1, 2):
 
         def whole(order: tuple[int, ...], number: int = number) -> Fraction:
@@ -210,7 +211,7 @@ def test_dead_ends_occur() -> None:
         table = random_table(Random(seed), 9)
         for k in (3, 7, 8):
             problem = Problem(table, (KAnonymity(k),))
-            found = greedy.search(problem)
+            found = greedy(problem)
             released(problem, found, "taxonomy")
             ends += found.counts["dead_ends"]
             chains += found.counts["chains"]
@@ -223,7 +224,7 @@ def test_rings_never_cost_more_than_the_groups() -> None:
         table = random_table(Random(seed), 30)
         problem = Problem(table, (KAnonymity(4),))
         groups = k_anonymity.search(problem, order="hilbert", form="set", style="sets")
-        found = ring.search(problem, form="set", style="sets", grouped=True)
+        found = ring(problem, form="set", style="sets", grouped=True)
         assert found.counts["groups"] == groups.counts["groups"]
         assert found.counts["gcp"] <= groups.counts["gcp"] + 1e-9
         own = groups.group.tolist()
@@ -256,7 +257,7 @@ def test_odd_tables(name: str) -> None:
 
 def test_what_is_not_generalized_goes_with_its_row() -> None:
     table = with_values(letters(*"abcab"), "pqrst")
-    found = greedy.search(Problem(table, (KAnonymity(2),)))
+    found = greedy(Problem(table, (KAnonymity(2),)))
     recoded = found.recoded(table)[0]
     assert recoded.column("s").texts() == list("pqrst")
     assert [json_of(text) for text in recoded.column("x").texts()] != list("abcab")
@@ -290,7 +291,7 @@ class Even(BaseModel):
 
 def test_models_that_are_not_k_anonymity_are_refused() -> None:
     table = letters(*"abcabc")
-    assert is_regular(edges_of(greedy.search(Problem(table, (KAnonymity(2), Wide(3))))), 3)
+    assert is_regular(edges_of(greedy(Problem(table, (KAnonymity(2), Wide(3))))), 3)
     for search in SEARCHES.values():
         with pytest.raises(UsageError, match="k-anonymity alone, not for evenness"):
             search(Problem(table, (KAnonymity(2), Even())))
@@ -299,11 +300,11 @@ def test_models_that_are_not_k_anonymity_are_refused() -> None:
 def test_what_cannot_be() -> None:
     two = letters("a", "b")
     with pytest.raises(UsageError, match="two rows"):
-        greedy.search(Problem(two, (KAnonymity(1),)), block=1)
+        greedy(Problem(two, (KAnonymity(1),)), block=1)
     with pytest.raises(UsageError, match="at most 400 rows"):
         optimal.search(Problem(letters(*"a" * 401), (KAnonymity(2),)))
     with pytest.raises(UsageError, match="form of NCP"):
-        greedy.search(Problem(two, ()), form="other")
+        greedy(Problem(two, ()), form="other")
 
 
 def test_optimal_in_no_time_is_never_worse_than_the_others() -> None:
@@ -311,13 +312,13 @@ def test_optimal_in_no_time_is_never_worse_than_the_others() -> None:
     problem = Problem(table, (KAnonymity(4),))
     found = optimal.search(problem, seconds=0.01)
     released(problem, found, "taxonomy")
-    others = [hungarian.search(problem).counts["gcp"], greedy.search(problem).counts["gcp"]]
+    others = [hungarian(problem).counts["gcp"], greedy(problem).counts["gcp"]]
     assert found.counts["gcp"] <= min(others) + 1e-9
     assert 0 <= found.counts["gap"] <= 1
 
 
 def test_pairs_that_are_in_matchings() -> None:
     table = random_table(Random(8), 7)
-    found = greedy.search(Problem(table, (KAnonymity(3),)))
+    found = greedy(Problem(table, (KAnonymity(3),)))
     edges = edges_of(found)
     assert in_matchings(edges) == {(j, i) for j, own in enumerate(edges) for i in own}

@@ -48,7 +48,6 @@ from typing import Any
 import numpy as np
 
 from treeanon.algorithms.table import local, mondrian
-from treeanon.algorithms.table.freeform import hungarian
 from treeanon.algorithms.table.freeform.exchange_parts import (
     Deadline,
     Tuples,
@@ -71,6 +70,7 @@ from treeanon.algorithms.table.freeform.graph import (
     requested_freeform_k,
     rings,
 )
+from treeanon.algorithms.table.freeform.heuristics import HUNGARIAN_BLOCK, solved_hungarian
 from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
 from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem
@@ -233,10 +233,10 @@ def _hungarian(problem: Problem, prices: Prices, k: int, form: Form, style: Styl
 
     if len(problem.table) * k > _MOST_ANEW or is_over():
         return None
-    solve = partial(hungarian.solved, is_over=is_over)
+    solve = partial(solved_hungarian, is_over=is_over)
     with suppress(TimeoutError):
         return edges_by_blocks(
-            problem, prices, k, solve, form=form, style=style, order="adaptive", block=hungarian.BLOCK
+            problem, prices, k, solve, form=form, style=style, order="adaptive", block=HUNGARIAN_BLOCK
         )[0]
     return None
 

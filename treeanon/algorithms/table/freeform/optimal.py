@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from treeanon.algorithms.table.freeform import greedy, hungarian
 from treeanon.algorithms.table.freeform.graph import Block, Freeform, Solved, search_blocks
+from treeanon.algorithms.table.freeform.heuristics import solved_greedily, solved_hungarian
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, unique_values
@@ -188,7 +188,7 @@ def search(
 
 def solved(block: Block, seconds: float) -> Solved:
     """Return the best edges found in the time, and how far from the least they may be."""
-    known = [hungarian.solved(block)[0], greedy.solved(block)[0]]
+    known = [solved_hungarian(block)[0], solved_greedily(block)[0]]
     if block.k == 1 or not len(block):
         return known[0], {"gap": 0.0, "is_optimal": True}
     edges, bound = Program(block).solved(seconds)

@@ -28,7 +28,7 @@ from treeanon.algorithms.tree.default.objective import Draft, Effort, Guide, Obj
 from treeanon.algorithms.tree.default.objectives import objective_of
 from treeanon.algorithms.tree.default.run import Run
 from treeanon.algorithms.tree.default.strict import needed as strictly
-from treeanon.algorithms.tree.published import gcs
+from treeanon.algorithms.tree.published.cut_searches import gcs
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.arrays import Floats, Longs
 from treeanon.errors import GuaranteeError, UsageError
@@ -160,7 +160,7 @@ def _or_as_published(run: Run, best: Draft) -> Draft:
     guides: tuple[Guide, ...] = run.goal.guides or (("class", "rpda"),)
     for closed, (scope, choose) in product(closings, guides):
         try:
-            found = gcs.search(run.forest, run.guarantee, closed=closed, scope=scope, choose=choose)
+            found = gcs(run.forest, run.guarantee, closed=closed, scope=scope, choose=choose)
         except GuaranteeError:  # it can withhold no class
             return best
         drafts = [best, run.taken_over(found.solution), run.carried_on(found.solution)]

@@ -1,7 +1,7 @@
-"""AS: attribute suppression. As few columns as possible are suppressed altogether.
+"""TS and AS: suppression of the rows that too few persons share, and of as few columns as possible.
 
 After V. Ciriani, S. De Capitani di Vimercati, S. Foresti and P. Samarati, "k-anonymity" (Secure Data Management in
-Decentralized Systems, Springer 2007), AS.
+Decentralized Systems, Springer 2007), TS and AS.
 
 Sets of columns form a lattice: that of full-domain generalization where every hierarchy has one step, from a value to
 nothing. A vector has 1 for a column that is suppressed. Which set is best is NP-hard to say, so all sets are looked at
@@ -15,20 +15,43 @@ from itertools import combinations
 
 import numpy as np
 
+from treeanon.algorithms.table.group_checker import RowGroupChecker
 from treeanon.algorithms.table.lattice import Lattice
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.result import SUPPRESSED, Recoding, released, unreachable
 from treeanon.algorithms.table.rollup import Vector
 from treeanon.hierarchy import Hierarchy
+from treeanon.metrics.table.groups import groups_of
 from treeanon.schema.controls import Controls
 from treeanon.table import Column, Table
 from treeanon.table.controls import is_bounded
+
+
+def tuple_suppression(problem: Problem) -> Recoding:
+    """Return the table without the groups of equal rows that do not satisfy all models; that is the least that can go.
+
+    GuaranteeError if more persons than allowed lose a row by that. Models that look at shares of the whole table take
+    those of the input.
+
+    >>> from treeanon.hierarchy import Hierarchy
+    >>> from treeanon.privacy.models import KAnonymity
+    >>> from treeanon.table import Table
+    >>> table = Table.of_texts({"sex": (["f", "m", "f"], Hierarchy.flat(["f", "m"]))})
+    >>> found = tuple_suppression(Problem(table, (KAnonymity(2),), max_suppressed=1))
+    >>> list(found.table.rows()), found.counts
+    ([('f',), ('f',)], {'groups': 2, 'published': 1, 'rows_suppressed': 1})
+    """
+    numbers, groups = groups_of(problem.table)
+    holds = RowGroupChecker(problem).holds(numbers, groups)
+    counts = {"groups": groups, "published": int(holds.sum())}
+    return released(problem, "suppress-tuples", problem.table, holds[numbers], **counts)
+
 
 EXACT = 14
 """For so many columns all sets of them can be looked at."""
 
 
-def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
+def attribute_suppression(problem: Problem, *, exact: int = EXACT) -> Recoding:
     """Return the table with the fewest columns suppressed, and without the rows of groups that still fail.
 
     Among sets of as few columns the one that suppresses the fewest persons, then the one that leaves the most groups.
@@ -38,7 +61,7 @@ def search(problem: Problem, *, exact: int = EXACT) -> Recoding:
     >>> from treeanon.privacy.models import KAnonymity
     >>> sexes, zips = Hierarchy.flat(["f", "m"]), Hierarchy.flat(["1", "2"])
     >>> table = Table.of_texts({"sex": (["f", "m", "f", "m"], sexes), "zip": (["1", "1", "2", "2"], zips)})
-    >>> found = search(Problem(table, (KAnonymity(2),)))
+    >>> found = attribute_suppression(Problem(table, (KAnonymity(2),)))
     >>> found.counts["columns"], list(found.table.rows())
     (('zip',), [('f', '*'), ('m', '*'), ('f', '*'), ('m', '*')])
     """
