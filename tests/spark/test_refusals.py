@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -21,8 +22,8 @@ def place(tmp_path: Path) -> Path:
     return folder
 
 
-def run(place: Path, *more: str) -> str:
-    arguments = ["anonymize", str(place / "p.ndjson"), "-s", str(place / "s.toml"), "-o", str(place / "out"), *more]
+def run(place: Path, *more: str, source: str = "p.ndjson") -> str:
+    arguments = ["anonymize", str(place / source), "-s", str(place / "s.toml"), "-o", str(place / "out"), *more]
     done = CliRunner().invoke(main, arguments)
     assert done.exit_code != 0
     return done.output + str(done.exception)
@@ -38,6 +39,13 @@ def run(place: Path, *more: str) -> str:
 )
 def test_options_that_do_not_go_together(place: Path, more: tuple[str, ...], words: str) -> None:
     assert words in run(place, *more)
+
+
+@pytest.mark.parametrize("source", ["p.ndjson", "*.ndjson"])
+def test_persons_with_several_records_are_asked_about(place: Path, source: str) -> None:
+    rows = [{"patient_id": f"p{i // 2}", "sex": "FM"[i % 2]} for i in range(40)]
+    (place / "p.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "patient_id" in run(place, "-k", "3", "--engine", "spark", source=source)
 
 
 def test_missing_java_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -30,7 +31,7 @@ from treeanon.privacy.guarantee import Diversity
 from treeanon.spark import reading
 from treeanon.spark.engine import anonymize_frame, kept, request_of
 from treeanon.spark.interface import DistributedRelease, Job, engine_named
-from treeanon.spark.lines import LINES, lines_of_files, lines_of_frame
+from treeanon.spark.lines import LINES, lines_of_files, lines_of_frame, read_parquet
 from treeanon.spark.reading import Recipe, classes_of, read_dataset
 from treeanon.spark.records import batch_of, forests_of, joined
 from treeanon.spark.solving import solve
@@ -254,6 +255,15 @@ def test_forms_and_dataframes_hold_the_same(spark: Any, tmp_path: Path) -> None:
         plain = case.folder / f"{number}.ndjson"
         plain.write_bytes(b"".join(bytes(row["line"]) + b"\n" for row in lines_of_frame(found).frame.collect()))
         assert ta.read(plain, case.schema) == trees
+
+
+def test_parquet_files_may_lack_columns_that_others_have(spark: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "p.parquet"
+    folder.mkdir()
+    pq.write_table(pa.table({"sex": ["F"], "more": [[1]]}), folder / "a.parquet")
+    pq.write_table(pa.table({"sex": ["M"], "visits": [[{"hospital": "H"}]]}), folder / "b.parquet")
+    rows = [json.loads(bytes(row["line"])) for row in lines_of_frame(read_parquet(spark, str(folder))).frame.collect()]
+    assert sorted(rows, key=str) == [{"sex": "F", "more": [1]}, {"sex": "M", "visits": [{"hospital": "H"}]}]
 
 
 def test_anonymize_takes_a_dataframe(spark: Any, tmp_path: Path) -> None:

@@ -77,7 +77,8 @@ def anonymize_spark(request: CommandRequest, engine: EngineRequest) -> Made:
 
 def _ask_whose(request: CommandRequest) -> None:
     """UsageError where a field of a local input tells that a person has several records; others are not looked at."""
-    if Path(request.source).exists():
+    source = Path(request.source)
+    if source.exists() or next(Path(source.anchor).glob(str(source.relative_to(source.anchor))), None) is not None:
         from treeanon.forest.report import Origin
         from treeanon.infer.persons import refuse_repeats_of
         from treeanon.io.reading import input_format

@@ -13,7 +13,7 @@ from treeanon.io.interface import ReadOptions, format_of_name
 from treeanon.io.reading import input_format
 from treeanon.schema import Schema
 from treeanon.spark.interface import Job
-from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame
+from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame, read_parquet
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.session import spark_failures
 from treeanon.spark.xml_files import ranges_of_files, save_documents
@@ -69,7 +69,7 @@ def _read_ranges(spark: SparkSession, source: str, schema: Schema, options: Read
 
 def _read_parquet(spark: SparkSession, source: str, schema: Schema, options: ReadOptions) -> Lines:
     with spark_failures(source):
-        return lines_of_frame(spark.read.parquet(source), source)
+        return lines_of_frame(read_parquet(spark, source), source)
 
 
 def _save_parquet(lines: DataFrame, schema: Schema, place: str) -> None:

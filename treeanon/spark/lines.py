@@ -112,6 +112,12 @@ def _plain(name: str) -> str:
     return "/" + unquote(name.removeprefix("file:")).lstrip("/") if name.startswith("file:/") else name
 
 
+def read_parquet(spark: SparkSession, source: str) -> DataFrame:
+    """Return the rows of Parquet files with the columns of all of them: by itself Spark takes those of one file."""
+    with spark_failures(source):
+        return spark.read.option("mergeSchema", "true").parquet(source)
+
+
 def lines_of_frame(frame: DataFrame, name: str = "the dataframe") -> Lines:
     """Return the rows of a dataframe as JSON texts; nested columns become objects and arrays."""
     from pyspark.sql import functions as f

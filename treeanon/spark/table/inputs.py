@@ -29,7 +29,7 @@ from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.source import OneTable, Place
 from treeanon.io.sources import Source, plain_name
 from treeanon.schema import Schema
-from treeanon.spark.lines import Lines, lines_of_files
+from treeanon.spark.lines import Lines, lines_of_files, read_parquet
 from treeanon.spark.reading import blocks_of_batch
 from treeanon.spark.records import Batches
 from treeanon.spark.session import spark_failures
@@ -196,7 +196,7 @@ def input_of_files(spark: SparkSession, source: str, schema: Schema, format: str
     delimiter = given_delimiter(delimiter, form)
     if FORMATS[form].spark == "columns":
         with spark_failures(source):
-            return input_of_frame(spark.read.parquet(source), schema, source)
+            return input_of_frame(read_parquet(spark, source), schema, source)
     lines = lines_of_files(spark, source, form)
     first = min(lines.files.values())
     with spark_failures(source):
