@@ -20,6 +20,7 @@ from xdist.workermanage import WorkerController
 
 from tests.support import profiles as profiles
 from tests.support.costs import memory
+from treeanon.kernels import ahead
 
 # Some hundred tests start the command in a process of its own. What its modules compile to is kept for the next one,
 # even on machines that are set to write no bytecode.
@@ -82,6 +83,8 @@ class Garbage:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A worker runs kernels for all packages, and would hold half a gigabyte of what they were compiled from.
+    ahead.beside = ahead.Beside()
     if sys.platform == "linux":
         config.pluginmanager.register(Garbage())
 

@@ -23,7 +23,7 @@ from treeanon.algorithms.tree.registry import TREE_ALGORITHMS
 
 RECORDS = 100
 README = "-k 5 -m 2 -n 1"
-TRIED = ("-k 5", "-k 5 --l 2", "--l 2", "-k 5 --publish permuted", "--max-loss 0.5 --l 2", "-k 5 --max-suppressed 100%")
+TRIED = ("-k 5 --l 2", "-k 5 --l 1", "-k 2 --l 1 --max-loss 0.5", "-k 2 --l 1 --max-suppressed 100%")
 """Options of tables, of which the first are used that a search takes."""
 
 

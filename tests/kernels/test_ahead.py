@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from inspect import signature
 from itertools import chain
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
+from numba.core import event
 from numba.core.caching import _CacheLocator
 
 from tests.support.first_kernels import compiled_first
 from treeanon.kernels import ahead, jit
+from treeanon.kernels.tree import record_sets
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
@@ -84,6 +89,55 @@ def test_the_helper_starts_at_once_where_no_kernel_is_kept(
     (kept / "walk.walk_on-276.py311.nbi").touch()
     ahead.start_first()
     assert len(started) == 1
+
+
+ONES = "tree.record_sets.ones (uint64,)"
+
+
+@pytest.mark.skipif(jit.PLAIN, reason="kernels are compiled in this process")
+def test_a_kernel_is_compiled_in_a_process_beside_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    beside = ahead.Beside()
+    monkeypatch.setattr(ahead, "beside", beside)
+    monkeypatch.setattr(ahead.Beside, "MOST", 2)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    began: list[int] = []
+    watch = jit._Counting(began.append)
+    event.register("numba:compile", watch)
+    try:
+        kernel = jit.njit(record_sets.ones.py_func)
+        assert kernel(np.uint64(0b1011)) == 3
+        assert not kernel.stats.cache_misses and sum(kernel.stats.cache_hits.values()) == 1
+        process = beside.process
+        assert began == [1, -1] and beside.seconds > 0 and process is not None
+        # What cannot be compiled there is answered, too, and after so many the process ends.
+        beside.compile("no kernel (int64,)")
+        assert beside.process is None and process.returncode is not None
+        # So it does when it is lost: the kernel is compiled here then.
+        monkeypatch.setattr(ahead.Beside, "_running", lambda _: (_ for _ in ()).throw(BrokenPipeError))
+        other = jit.njit(record_sets.ones.py_func)
+        assert other(np.int64(3)) == 2 and sum(other.stats.cache_misses.values()) == 1
+    finally:
+        beside.end()
+        event.unregister("numba:compile", watch)
+
+
+def test_what_compiles_for_others_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process of a process"))
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(ahead, "is_wanted", True)
+    monkeypatch.setattr(ahead, "_started", [])
+    assert ahead._may_start()
+    monkeypatch.setattr(sys.modules["__main__"], "__spec__", ahead.__spec__)
+    assert not ahead._may_start()
+    beside = ahead.Beside()
+    beside.compile(ONES)
+    assert beside.process is None
+    # Neither does one inherit that it should.
+    code = "from treeanon.kernels import ahead; print(ahead.beside, ahead.is_wanted)"
+    monkeypatch.undo()
+    monkeypatch.setattr(ahead, "beside", beside)
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "None False\n"
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
@@ -71,6 +72,27 @@ def test_what_a_kernel_calls_is_compiled_with_it_and_stays_callable(monkeypatch:
     assert len(part.signatures) == 1
     # The kernel above has compiled this kind of `np.empty` as a part of it.
     assert numba.njit(lambda size: np.empty(size, np.int32))(2).shape == (2,)
+
+
+def test_a_slice_takes_no_other_shape(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "kernels" / "slices.py"
+    file.parent.mkdir()
+    (file.parent / "jit.py").touch()
+    monkeypatch.syspath_prepend(file.parent)
+    file.write_text("""
+from treeanon.kernels.jit import njit
+
+@njit
+def assign(wide, one, many):
+    wide[0, 1:], wide[1:] = one, many
+    return wide
+""")
+    assign = importlib.import_module("slices").assign
+    wide = assign(np.zeros((3, 3)), np.ones(2), np.full((2, 3), 2.0))
+    assert wide.tolist() == [[0, 1, 1], [2, 2, 2], [2, 2, 2]]
+    for one, many in ((3, (2, 3)), (2, (2, 2))):
+        with pytest.raises(ValueError):
+            assign(np.zeros((3, 3)), np.ones(one), np.ones(many))
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")

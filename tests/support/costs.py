@@ -16,9 +16,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+
+from treeanon.kernels import ahead
 
 MOST = 100
 """So many tests are printed."""
@@ -26,7 +29,7 @@ MOST = 100
 
 def _cpu() -> tuple[float, float]:
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time(), children.ru_utime + children.ru_stime
+    return _compiling_time(), children.ru_utime + children.ru_stime
 
 
 def memory() -> int:
@@ -35,8 +38,20 @@ def memory() -> int:
     return pages * resource.getpagesize()
 
 
+def _begin_peak() -> None:
+    """Have Linux note anew the most that the process holds."""
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak() -> int:
+    """Return the most bytes that the process has held since then."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
+
+
 class Compiling:
-    """The seconds of CPU that the process has spent compiling kernels, and how many it has compiled."""
+    """The seconds of CPU spent compiling kernels, here or in a process beside, and how many were compiled."""
 
     def __init__(self) -> None:
         self.seconds, self.count, self.depth, self.began = 0.0, 0, 0, 0.0
@@ -48,12 +63,16 @@ class Compiling:
 
     def add(self, step: int) -> None:
         if step > 0 and self.depth == 0:
-            self.began = time.process_time()
+            self.began = _compiling_time()
         self.depth += step
         if step < 0:
             self.count += 1
             if self.depth == 0:
-                self.seconds += time.process_time() - self.began
+                self.seconds += _compiling_time() - self.began
+
+
+def _compiling_time() -> float:
+    return time.process_time() + (ahead.beside.seconds if ahead.beside is not None else 0)
 
 
 compiling = Compiling()
@@ -74,14 +93,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     target = item.config.getoption("--costs")
     if target is None:
         return (yield)
+    _begin_peak()
     (own, children), before = _cpu(), memory()
     compiled, count = compiling.seconds, compiling.count
     result = yield
     own_after, children_after = _cpu()
     costs = (own_after - own, children_after - children, compiling.seconds - compiled)
-    held = memory()
     line = [*(f"{each:.3f}" for each in costs), str(compiling.count - count)]
-    line += [f"{(held - before) / 1e6:.0f}", f"{held / 1e6:.0f}"]
+    line += [f"{size / 1e6:.0f}" for size in (memory() - before, memory(), _peak())]
     line += [os.environ.get("PYTEST_XDIST_WORKER", "alone"), item.nodeid]
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("a") as file:
@@ -91,7 +110,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 def main() -> None:
     """Print the sums of packages and files, what processes held, and the dearest tests."""
-    lines = [line.split("\t", 7) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
+    lines = [line.split("\t", 8) for name in sys.argv[1:] for line in Path(name).read_text().splitlines()]
     tests = [(*(float(number) for number in numbers), test) for *numbers, _, test in lines]
     own, children, compiled, kernels = (sum(test[i] for test in tests) for i in range(4))
     print(f"{len(tests)} tests: {own + children:.0f} s of CPU, {children:.0f} of these in children")
@@ -101,10 +120,11 @@ def main() -> None:
         for own, children, *_, test in tests:
             sums["/".join(test.partition("::")[0].split("/")[:depth])] += own + children
         print("\n" + "\n".join(f"{seconds:8.1f}  {place}" for place, seconds in sums.most_common(60)))
-    for process in sorted({line[6] for line in lines}):
-        print(f"{process} held {max(float(line[5]) for line in lines if line[6] == process):.0f} MB")
+    for process in sorted({line[7] for line in lines}):
+        end, peak = (max(float(line[i]) for line in lines if line[7] == process) for i in (5, 6))
+        print(f"{process} held {end:.0f} MB after a test, {peak:.0f} MB within one")
     print("\n     CPU  children  compiling  MB")
-    for own, children, compiled, _, megabytes, _, test in sorted(tests, key=lambda test: -test[0] - test[1])[:MOST]:
+    for own, children, compiled, _, megabytes, _, _, test in sorted(tests, key=lambda test: -test[0] - test[1])[:MOST]:
         print(f"{own + children:8.1f}  {children:8.1f}  {compiled:9.1f}  {megabytes:3.0f}  {test}")
 
 

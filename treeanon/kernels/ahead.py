@@ -1,9 +1,10 @@
-"""Kernels compiled ahead: while a first release compiles those that it needs first, a helper compiles the last ones.
+"""Kernels compiled in other processes: ahead of need, or beside a process that is to hold little memory.
 
-The helper is a process of its own. It goes through a list from its end, and the release comes to need what is there
-from its beginning; by what is kept on disk they meet in between. `first.txt` has the list of the default search, and
-after an empty line that of what the published searches need beyond it: first what only many persons need. Lists out of
-date cost time, and nothing else.
+While a first release compiles those that it needs first, a helper compiles the last ones. The helper is a process of
+its own. It goes through a list from its end, and the release comes to need what is there from its beginning; by what
+is kept on disk they meet in between. `first.txt` has the list of the default search, and after an empty line that of
+what the published searches need beyond it: first what only many persons need. Lists out of date cost time, and
+nothing else.
 `python -m tests.support.first_kernels` writes them.
 """
 
@@ -12,6 +13,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -31,7 +33,14 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 def _may_start() -> bool:
-    return is_wanted and not _started and bool(sys.executable) and (os.cpu_count() or 1) > 1
+    several = (os.cpu_count() or 1) > 1
+    return is_wanted and not _started and bool(sys.executable) and several and not _is_helper()
+
+
+def _is_helper() -> bool:
+    """Return whether this process was itself started to compile: such a one never starts another."""
+    program = getattr(sys.modules["__main__"], "__spec__", None)
+    return program is not None and program.name == f"{_PACKAGE}ahead"
 
 
 def start_first() -> None:
@@ -94,6 +103,77 @@ def _end(helper: subprocess.Popen[bytes]) -> None:
     helper.wait()
 
 
+class Beside:
+    """A process that compiles and keeps kernels for this one, which then only loads their machine code.
+
+    What numba learns and makes in order to compile it never gives back: some 60 MB for the first kernel, and more than
+    one for each that follows, where loading takes a tenth of one. So the other process ends after `MOST` kernels, and
+    the next kernel gets a new one.
+    """
+
+    MOST = 150
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.owner = self.asked = 0
+        self.seconds = 0.0
+        """Seconds of the processor that compiling has taken."""
+
+    def compile(self, line: str) -> None:
+        """Have the kernel of a line compiled and kept, if that can be done; numba lets in one thread at a time."""
+        with suppress(OSError, ValueError):
+            process = self._running()
+            assert process.stdin is not None and process.stdout is not None
+            try:
+                process.stdin.write(f"{line}\n".encode())
+                process.stdin.flush()
+                self.seconds += float(process.stdout.readline())
+            except BaseException:
+                self.end()
+                raise
+            self.asked += 1
+            if self.asked == self.MOST:
+                self.end()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        import subprocess
+
+        if _is_helper():
+            raise ValueError("what compiles for others compiles by itself")
+        if self.process is None or self.owner != os.getpid():
+            command = [sys.executable, "-P", "-m", __name__]
+            pipe = subprocess.PIPE
+            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+            self.owner, self.asked = os.getpid(), 0
+            atexit.register(self.end)
+        return self.process
+
+    def end(self) -> None:
+        """End the process, which keeps nothing that it has not finished."""
+        process, self.process = self.process, None
+        if process is not None and self.owner == os.getpid():
+            _end(process)
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]
+        atexit.unregister(self.end)
+
+
+beside: Beside | None = None
+"""Where kernels are compiled that are not kept; None: in this process. A program sets it for itself alone."""
+
+
+def compile_asked() -> None:
+    """Compile and keep the kernels that are asked for, a line each, and answer with the seconds that it took."""
+    for line in sys.stdin:
+        start = time.process_time()
+        with suppress(Exception):
+            kernel, types = read(line.rstrip("\n"))
+            kernel.compile(types)
+        sys.stdout.write(f"{time.process_time() - start}\n")
+        sys.stdout.flush()
+
+
 def lists() -> list[list[str]]:
     """Return the lists: lines of calls of kernels, in the order in which a first release needs them."""
     with suppress(OSError):
@@ -144,4 +224,7 @@ def compile_listed(caller: int, number: int) -> None:
 
 
 if __name__ == "__main__":
-    compile_listed(*map(int, sys.argv[1:]))
+    if sys.argv[1:]:
+        compile_listed(*map(int, sys.argv[1:]))
+    else:
+        compile_asked()

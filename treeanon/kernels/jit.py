@@ -23,6 +23,8 @@ import numba
 import numpy.typing as npt
 from numba.core import event, types
 
+_ahead: Any = import_module("treeanon.kernels.ahead")
+
 _IMPORT = re.compile(rb"^from treeanon\.kernels\.([\w.]+) import ", re.MULTILINE)
 
 _TESTED = (0, 68), (0, 68)
@@ -97,10 +99,22 @@ def _stamp(compiled: Any) -> None:
     cached = getattr(kept, "_cache_file", None)
     if cached is not None:
         if not PLAIN:
-            kept.load_overload, kept.save_overload = partial(_whole.load, kept), partial(_whole.save, kept)
+            kept.load_overload, kept.save_overload = partial(_load, compiled), partial(_whole.save, kept)
         # What was compiled in the other way is not loaded.
         way = b"" if PLAIN else stamp_of(Path(__file__).with_name("whole.py"))
         cached._source_stamp = way + stamp_of(Path(compiled.py_func.__code__.co_filename))
+
+
+def _load(compiled: Any, signature: Any, target: Any) -> Any:
+    """Return what is kept on disk of a kernel, compiled by another process if it may; None if there is nothing."""
+    load = partial(_whole.load, compiled._cache, signature, target)
+    found = load()
+    if found is None and _ahead.beside is not None and isinstance(signature, tuple):
+        data = {"dispatcher": compiled, "args": signature, "return_type": None}
+        with event.trigger_event("numba:compile", data=data):
+            _ahead.beside.compile(_ahead.spelled(compiled, signature))
+        found = load()
+    return found
 
 
 @cache

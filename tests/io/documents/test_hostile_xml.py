@@ -16,6 +16,7 @@ from tests.support.hostile import NUMBER, WORD, XML, a_schema, no_canary, put, r
 from tests.support.steps import check_linear
 from treeanon.errors import DataError
 from treeanon.forest.tables import BatchWriter
+from treeanon.io.documents import xml_document
 
 VISIT = f'<visit hospital="{WORD}"><dx>{NUMBER}</dx></visit>'
 PERSON = f"<patient><age>1</age>{VISIT}</patient>"
@@ -237,8 +238,9 @@ def test_default_namespace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["padding before", "padding after"])
-def test_a_long_record_keeps_its_mixed_text(before: bool, tmp_path: Path) -> None:
-    padding = f"<pad>{'x' * 1000}</pad>" * 20_000
+def test_a_long_record_keeps_its_mixed_text(before: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_document, "_PRUNE_AFTER", 1 << 20)
+    padding = f"<pad>{'x' * 1000}</pad>" * 2_000
     visit = '<visit hospital="h"><dx>Flu<b>x</b>, severe</dx></visit>'
     inner = padding + visit + padding if before else visit + padding
     (record,) = trees(put(tmp_path / "p.xml", f"<patients><patient>{inner}</patient></patients>"), XML)
