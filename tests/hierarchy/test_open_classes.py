@@ -120,10 +120,10 @@ def test_releases_with_open_classes_are_published_and_verified(tmp_path: Path) -
     assert {row["age"] for row in release.to_records()} == {"90 and more", "30-39"}
     loaded = ta.Schema.load(schema)
     assert "max_open = 90" in dump_schema(loaded)
-    source.write_text("age\n130\n30\n")
+    source.write_text("age\n13031303\n30\n")
     with pytest.raises(HierarchyError) as caught:
         ta.read_table(source, loaded)
-    assert "130" not in str(caught.value)
+    assert "13031303" not in str(caught.value)
 
 
 @pytest.mark.parametrize("ages", [[91, 91, 99, 99, 30, 30, 32, 32], [91, 91, 99, 99]])
