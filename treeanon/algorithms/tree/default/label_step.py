@@ -99,6 +99,8 @@ class Step:
         if checked and not self.only_own and p.conflicts(self.label, relations=not self.price):
             return False
         known = not self.only_own and self.rest < 0 and self._facts_suffice()
+        if checked and not known and self.told is None and self._rare_among_plain():
+            return False
         records = None if known or self.told is not None else self._records()
         if checked and records is not None and len(records) < p.k:
             return False
@@ -211,6 +213,33 @@ class Step:
         row = p.pair_supports.shared[number[self.label]]
         nodes = p.node[p.node >= 0]
         return bool((p.is_plain[nodes] | (row[number[nodes]] == 0)).all())
+
+    def _rare_among_plain(self) -> bool:
+        """Return whether the label is in a rare combination with plain hierarchy nodes; false if it is not known.
+
+        The records of these are known. So most labels that larger combinations refuse need not be counted.
+        """
+        p, facts = self.partition, self.partition.pair_supports
+        if facts is None or not p.deep or p.strict is not None or self.only_own or self.price or p.apart:
+            return False
+        label_set = facts.record_set(self.label, self.label)
+        if label_set < 0:
+            return False
+        nodes = p.node[: p.slots]
+        others = np.flatnonzero((nodes >= 0) & p.is_plain[nodes] & (np.arange(p.slots) != self.rest)).astype(np.int32)
+        own, numbers = facts.number[self.label], facts.number[nodes[others]]
+        related, sets = facts.related[own, numbers], facts.set_of[own, numbers]
+        known = (facts.shared[own, numbers] > 0) & ((related == 0) | (sets >= 0)).all(axis=1)
+        others, numbers, related, sets = others[known], numbers[known], related[known], sets[known]
+        part = p.new_slot(self.label)
+        p.shared[part, others], p.related[part, others] = facts.shared[own, numbers], related
+        p.label_set[part], p.relation_set[part, others] = label_set, sets
+        found = p.rare_sets(part, others)
+        if found:
+            p.learn(found[0])
+        p.shared[part], p.related[part], p.label_set[part], p.relation_set[part] = 0, 0, -1, -1
+        p.forget(part)
+        return bool(found)
 
     def _counts_of_facts(self) -> Counts:
         p = self.partition
@@ -355,11 +384,9 @@ class Step:
                 self._end_relation(relation)
         else:
             return True
-        nodes = tuple(int(p.node[s]) for s in found[0].labels)
         # What is left of `rest` is no plain node any more, though it still passes for one.
-        plain = self.rest not in found[0].labels and p.is_plain[list(nodes)].all()
-        if p.pair_supports is not None and not p.apart and plain:
-            p.learned.append((tuple(sorted(nodes)), len(found[0].relations) < 2))
+        if p.pair_supports is not None and not p.apart and self.rest not in found[0].labels:
+            p.learn(found[0])
         return False
 
     def undo(self) -> None:

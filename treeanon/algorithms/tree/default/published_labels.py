@@ -223,6 +223,13 @@ class PublishedLabels:
             at = stop
         return found
 
+    def learn(self, rare: Rare) -> None:
+        """Note a rare combination for later walks if it is one of plain hierarchy nodes."""
+        self.rare = rare
+        nodes = self.node[list(rare.labels)]
+        if self.is_plain[nodes].all():
+            self.learned.append((tuple(sorted(nodes.tolist())), len(rare.relations) < 2))
+
     def holders(self, rare: Rare, label: int) -> Ints:
         """Return the records that held the labels of a rare combination when `label` was refused (their relations
         aside).

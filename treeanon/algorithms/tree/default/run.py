@@ -42,9 +42,6 @@ from treeanon.progress import Progress
 # the weights of the best; and, in rounds, with random factors on the gains of the best.
 _SPLITS, _FINER, _NEAR, _NOISY, _ROUNDS = 16, 2, 8, 4, 4
 
-_FIRST_NEAR = 2
-"""So many walks near the best are made before the others, where a walk takes long."""
-
 _DEAR = 12
 """For so many refused labels, those with the greatest gains, relations may be ended."""
 
@@ -256,7 +253,6 @@ class Run:
     ) -> Iterator[list[Order]]:
         """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
-        alike = len({walked.published.tobytes() for _, walked in tried if not walked.order.let_out}) == 1
         orders = [walked.order for walked in different_walks(tried)[:count]]
         if self.sibling:
             finer, apart = ([replace(order, split=split, let_out=True) for order in orders] for split in (True, False))
@@ -264,12 +260,10 @@ class Run:
             yield from [finer + apart] if self.large else [finer, apart]
         top = min(tried, key=lambda item: item[0])[1].order
         around = [replace(top, weights=near_weights(rng, top.weights)) for _ in range(near)]
-        if self.large and alike:
-            # Where no start led elsewhere, nor the first ones near the best, the others hardly would.
-            yield around[:_FIRST_NEAR]
-            if len({walked.published.tobytes() for _, walked in tried[-_FIRST_NEAR:]} | {_best_place(tried)}) == 1:
-                return
-            around = around[_FIRST_NEAR:]
+        if self.large and top.split and top.let_out:
+            # A walk value by value takes long there, by whole sets of siblings does not.
+            yield [replace(order, let_out=False) for order in around]
+            around = _to_new_places(around, tried)
         yield around
         for _ in range(self._rounds):
             top = min(tried, key=lambda item: item[0])[1].order
@@ -389,9 +383,17 @@ class Run:
         return self._released(walked, given, rare=bool(start.left_out))
 
 
-def _best_place(tried: list[tuple[float, WalkResult]]) -> bytes:
-    """Return where the best of some walks ended."""
-    return min(tried, key=lambda item: item[0])[1].published.tobytes()
+def _to_new_places(orders: list[Order], tried: list[tuple[float, WalkResult]]) -> list[Order]:
+    """Return the orders that lead to other sets of siblings than those from which walks have gone on value by value.
+
+    From the same sets they would hardly end elsewhere; from new ones the first order goes on.
+    """
+    sets = {walked.order.weights: walked.published.tobytes() for _, walked in tried if not walked.order.let_out}
+    seen = {sets.get(walked.order.weights) for _, walked in tried if walked.order.let_out and walked.order.split}
+    first: dict[bytes | None, Order] = {}
+    for order in orders:
+        first.setdefault(sets.get(order.weights), order)
+    return [order for place, order in first.items() if place not in seen]
 
 
 def finer_pairs(forest: Forest, before: Ints, after: Ints, pairs: Sequence[LabelPair]) -> tuple[LabelPair, ...]:
