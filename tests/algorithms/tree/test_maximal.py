@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,6 +21,8 @@ from tests.support.strategies import properties
 from treeanon.algorithms.tree.default import indexed_forest, maximal, run, shared_state
 from treeanon.algorithms.tree.default import pair_support as facts
 from treeanon.algorithms.tree.default import published_labels as partition
+from treeanon.algorithms.tree.default.greedy_walk import Walk, WalkResult
+from treeanon.algorithms.tree.default.label_step import Step
 from treeanon.algorithms.tree.default.leaving_out import Ending
 from treeanon.algorithms.tree.default.maximal import search
 from treeanon.algorithms.tree.default.objective import Effort, Objective
@@ -355,6 +358,53 @@ def solution_or_none(forest: ta.Forest, guarantee: Guarantee) -> Solution | None
 
 
 test_remembered_refusals, test_remembered_refusals_often = properties(check_remembered_refusals, 20, 1000)
+
+
+def try_both_ways(patched: pytest.MonkeyPatch) -> list[int]:
+    """From now on whatever is refused before it is counted is counted, too; returns the labels refused that way."""
+    early, refused = Step._rare_among_plain, list[int]()
+
+    def also_counted(step: Step) -> bool:
+        if not early(step):
+            return False
+        refused.append(step.label)
+        with pytest.MonkeyPatch.context() as counting:
+            counting.setattr(Step, "_rare_among_plain", lambda _: False)
+            assert not Step(step.partition, step.label, step.rest).try_out()
+        return True
+
+    patched.setattr(Step, "_rare_among_plain", also_counted)
+    return refused
+
+
+def check_refused_before_counting(rnd: Random) -> None:
+    forest, _ = random_forest(rnd)
+    with pytest.MonkeyPatch.context() as patched:
+        try_both_ways(patched)
+        solution_or_none(forest, Guarantee(rnd.randint(2, 4), rnd.randint(3, 4), rnd.randint(0, 2)))
+
+
+test_refused_before_counting, test_refused_before_counting_often = properties(check_refused_before_counting, 10, 1000)
+
+
+@pytest.mark.parametrize("objects", ["merged", "whole"])
+def test_most_labels_are_refused_before_they_are_counted(objects: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = ta.read("samples/patients.xml", HOSPITAL.with_objects(objects))[:300]
+    refused = try_both_ways(monkeypatch)
+    search(forest, Guarantee(3, m=3, n=1), seed=1, jobs=1, effort=0.1)
+    assert refused
+
+
+def test_many_nodes_are_walked_from_each_place_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = ta.read("samples/patients.xml", MERGED)[:300]
+    monkeypatch.setattr(run, "_MANY_NODES", 0)
+    ended, walk = list[WalkResult](), Walk.run
+    monkeypatch.setattr(Walk, "run", lambda self, start=None: ended.append(walk(self, start)) or ended[-1])
+    search(forest, Guarantee(10, m=2, n=1), seed=2, jobs=1)
+    usual = list(takewhile(lambda walked: not walked.order.price, ended))
+    places = {walked.order.weights: walked.published.tobytes() for walked in usual if not walked.order.let_out}
+    went_on = [places[walked.order.weights] for walked in usual if walked.order.let_out and walked.order.split]
+    assert len(went_on) == len(set(went_on)) > 1 and len(places) > len(went_on)
 
 
 def check_few_labels_tried(rnd: Random) -> None:
