@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 import treeanon as ta
 from tests.reference.guarantee import holds
-from treeanon.errors import DataError, UsageError
+from treeanon.errors import DataError
 from treeanon.io.interface import ReadOptions
 from treeanon.release.tree_request import request_of
 from treeanon.schema import Schema
 from treeanon.schema.layout import MOVED
+from treeanon.schema.persons import as_lines
 from treeanon.spark.engine import kept
 from treeanon.spark.interface import Job, engine_named
 from treeanon.spark.lines import lines_of_files
 from treeanon.spark.persons import with_persons_together
 from treeanon.spark.reading import read_dataset
 from treeanon.spark.records import forests_of, joined
-from treeanon.spark.solving import check_request
 
 SCHEMA = """version = 1
 [input]
@@ -135,8 +140,68 @@ def test_a_row_of_nobody_is_named_by_its_line(spark: Any, tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
-def test_rows_of_tables_are_refused_with_a_way_out() -> None:
-    text = SCHEMA.replace("ndjson", "csv").replace("OBJECTS", "merged").replace("drugs[].name", "drug")
-    schema = Schema.loads(text.replace("subject.reference", "whose"))
-    with pytest.raises(UsageError, match="--to ndjson"):
-        check_request(request_of(k=2), schema)
+def flat_schema(form: str) -> Schema:
+    text = SCHEMA.replace("ndjson", form).replace('objects = "OBJECTS"\n', "").replace("drugs[].name", "drug")
+    return Schema.loads(text.replace('under = "/"\n', "").replace("subject.reference", "whose"))
+
+
+def flat_rows(seed: int) -> list[dict[str, str | None]]:
+    """Rows of one drug each, with a column that no class reads."""
+    return [
+        {"whose": f"P {row['subject']['reference']}", "sex": row["sex"], "note": "n", "ward": row["ward"], "drug": drug}
+        for row in rows_of(seed)
+        for drug in [*(one["name"] for one in row["drugs"]), None]
+    ]
+
+
+@pytest.fixture
+def split(spark: Any) -> Iterator[None]:
+    """Have Spark read files in small pieces."""
+    small = {"spark.sql.files.maxPartitionBytes": "900", "spark.sql.files.openCostInBytes": "1"}
+    before = {name: spark.conf.get(name) for name in small}
+    for values in (small, before):
+        for name, value in values.items():
+            spark.conf.set(name, value)
+        if values is small:
+            yield
+
+
+@pytest.mark.usefixtures("split")
+@pytest.mark.parametrize(("ending", "written_as"), [("csv", "tsv"), ("parquet", "parquet")])
+def test_tables_of_rows_of_persons_are_released_as_on_one_machine(
+    spark: Any, tmp_path: Path, ending: str, written_as: str
+) -> None:
+    schema, source, out = flat_schema(ending), tmp_path / f"rows.{ending}", tmp_path / f"out.{written_as}"
+    table = pa.Table.from_pylist(flat_rows(4))
+    if ending == "parquet":
+        pq.write_table(table, source)
+    else:
+        pa_csv.write_csv(table, source, pa_csv.WriteOptions(delimiter=";"))
+    forest = ta.read(source, schema)
+    release = engine_named("spark").publish(Job(str(source), schema, str(out)), request_of(k=3, seed=1))
+    assert release.counts["records"] == len(forest) == 40
+    assert release.counts["dropped"] == {"note": len(table)}
+    (part,) = out.iterdir()
+    assert part.suffix == f".{written_as}"
+    if ending == "parquet":
+        rows = pq.read_table(out).to_pylist()
+    else:
+        with part.open(newline="") as stream:
+            rows = list(csv.DictReader(stream, delimiter="\t"))
+    assert {int(row["whose"]) for row in rows} == set(range(1, 41))
+    again = write(tmp_path / "again.ndjson", [{name: value for name, value in row.items() if value} for row in rows])
+    written = ta.read(again, as_lines(schema))
+    assert records(written) == records(release.solution.apply(forest))
+    verdict = ta.verify(written, k=3)
+    assert verdict.holds and verdict.largest_k == release.verdict.largest_k
+
+
+def test_a_broken_row_of_a_table_is_named_by_its_line(spark: Any, tmp_path: Path) -> None:
+    source = tmp_path / "rows.csv"
+    for line, words in ((",F,W1,D1", "nobody knows whose"), ("1,F,W1,D1,CANARY", "fields|columns|values")):
+        source.write_text("\n".join(["whose,sex,ward,drug", "1,F,W1,D1", "2,F,W1,D1", line, "3,F,W1,D1"]) + "\n")
+        with pytest.raises(DataError, match=rf"rows\.csv, line 4.*({words})") as caught:
+            engine_named("spark").publish(
+                Job(str(source), flat_schema("csv"), str(tmp_path / "o.csv")), request_of(k=2)
+            )
+        assert "CANARY" not in str(caught.value)

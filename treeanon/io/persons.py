@@ -314,14 +314,15 @@ class RowMaker:
         prefixes = {KEY_CLASS: self.kind.prefix, REFERENCE_CLASS: self.kind.prefix_above}
         prefixes |= {one.name: one.prefix for one in self.kind.lists}
         ties = self.ties | self.lists
+        # Those of part of the persons may be any of all numbers.
+        used = {name: np.sort(own[own >= 0]) for name, own in numbers.items()}
         hierarchies: list[Hierarchy] = []
         for held in self.layout.classes:
             if held.is_object:
                 hierarchies.append(Hierarchy.flat([]))
             elif held.name in ties:
                 prefix = prefixes.get(held.name, "")
-                count = len(numbers[held.name])
-                hierarchies.append(Hierarchy.flat(f"{prefix}{number}" for number in range(1, count + 1)))
+                hierarchies.append(Hierarchy.flat(f"{prefix}{number + 1}" for number in used[held.name].tolist()))
             else:
                 hierarchies.append(self.source.classes.hierarchies[self.old[len(hierarchies)]])
         names, parents = zip(*((held.name, held.parent) for held in self.layout.classes), strict=True)
@@ -330,7 +331,7 @@ class RowMaker:
         for at, held in enumerate(self.layout.classes):
             if held.name in ties:
                 own = numbers[held.name]
-                codes = np.where(own >= 0, own + 1 + classes.first[at], -1)
+                codes = np.where(own >= 0, np.searchsorted(used[held.name], own) + 1 + classes.first[at], -1)
             else:
                 codes = np.arange(len(hierarchies[at])) + classes.first[at]
             labels.append(np.append(codes, -1).astype(np.int32))

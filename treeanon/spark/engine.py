@@ -15,7 +15,8 @@ from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest, table_request_of
 from treeanon.release.tree_request import Request, request_of
 from treeanon.schema import Schema
-from treeanon.spark.forms import TABLES, Form, InputForm, form_of, source_form, target_form
+from treeanon.schema.persons import as_lines
+from treeanon.spark.forms import TABLES, Form, InputForm, form_of, row_forms, source_form, target_form
 from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
 from treeanon.spark.persons import with_persons_together, written_schema
@@ -55,8 +56,14 @@ class SparkEngine:
             raise UsageError(f"[output] profile = {job.schema.profile!r} is not supported on Spark; leave it out")
         refuse_csv_safe(job)
         job = replace(job, schema=request.fitting(job.schema))
-        source = source_form(job)
-        form = target_form(job, source)
+        source: InputForm
+        form: InputForm
+        if job.schema.input.is_flat and job.schema.input.person is not None:
+            source, form = row_forms(job)
+            job = replace(job, schema=as_lines(job.schema))
+        else:
+            source = source_form(job)
+            form = target_form(job, source)
         schema = job.schema if source is TABLES else job.schema.for_format(source.document)
         with prepared(session()) as spark:
             target = _target(spark, job, form)
@@ -73,7 +80,8 @@ class SparkEngine:
                     tables = lines.tables or job.schema
                     verdict = write_tables(dataset, solved, target, job.schema, tables, request.seed, notify)
                 else:
-                    verdict = _written(dataset, solved, target, form_of(form.name), request.seed, notify)
+                    assert isinstance(form, Form)
+                    verdict = _written(dataset, solved, target, form, request.seed, notify)
                 return _published(dataset, solved, verdict)
 
     def publish_rows(self, job: Job, request: TableRequest, notify: Notify | None = None) -> TableRelease:
@@ -98,7 +106,7 @@ class SparkEngine:
 
         given = dict(arguments)
         sample = given.pop("sample", None)
-        if is_of_rows(given.get("algorithm"), given, lambda: schema.input.is_flat):
+        if is_of_rows(given.get("algorithm"), given, lambda: schema.is_of_rows):
             seed = given.pop("seed", None)
             if isinstance(frame, Mapping):
                 raise UsageError("several dataframes hold persons in tables tied by keys, not one row for each person")
@@ -118,7 +126,7 @@ def anonymize_frame(
     notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
     request = request.weighted(schema)
-    schema = request.fitting(schema)
+    schema = as_lines(request.fitting(schema))
     form = form_of(NESTED)
     with (
         prepared(_session_of(frame)),

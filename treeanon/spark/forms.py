@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from treeanon.errors import UsageError
+from treeanon.errors import GuaranteeError, UsageError
 from treeanon.formats import FORMATS, NESTED
 from treeanon.io.interface import ReadOptions, format_of_name
 from treeanon.io.reading import input_format
 from treeanon.schema import Schema
+from treeanon.schema.layout import MOVED
+from treeanon.schema.persons import by_row
 from treeanon.spark.interface import Job
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame, read_parquet
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.session import spark_failures
+from treeanon.spark.table.inputs import JsonRows, flat_format, input_of_files
 from treeanon.spark.xml_files import ranges_of_files, save_documents
 
 if TYPE_CHECKING:
@@ -74,6 +77,51 @@ def _read_parquet(spark: SparkSession, source: str, schema: Schema, options: Rea
 
 def _save_parquet(lines: DataFrame, schema: Schema, place: str) -> None:
     frame_of_lines(lines, schema).write.parquet(place)
+
+
+def _read_rows(
+    spark: SparkSession, source: str, schema: Schema, options: ReadOptions, form: str, delimiter: str
+) -> Lines:
+    given = input_of_files(spark, source, by_row(schema), form, delimiter)
+    rows = JsonRows(given.pieces, given.schema, options)
+    return replace(given.lines, form=NESTED, rows=rows)
+
+
+def _save_rows(lines: DataFrame, schema: Schema, place: str, *, form: str, delimiter: str) -> None:
+    from pyspark.sql import functions as f
+
+    from treeanon.spark.table.engine import save_delimited
+
+    frame = frame_of_lines(lines, schema)
+    if frame.where(f.col(MOVED).isNotNull()).head(1):
+        raise GuaranteeError("of persons nothing but * could be published, or nodes have moved: no row can say that")
+    frame = frame.drop(MOVED)
+    if FORMATS[form].spark == "columns":
+        frame.write.parquet(place)
+        return
+    headers = frame.columns
+    save_delimited(frame.toDF(*(f"v{i}" for i in range(len(headers)))), headers, delimiter, place)
+
+
+def row_forms(job: Job) -> tuple[Form, Form]:
+    """Return how rows of persons that are rows of a table are read, and how they are written.
+
+    Between the files they are lines of JSON: a row is read as if it was a document of its columns.
+    """
+    name = flat_format(job.source, job.schema, job.source_format)
+    if job.target_format not in (None, name):
+        raise UsageError(
+            f"engine spark writes rows of persons in the format of the input: leave out --to, or --to {name}"
+        )
+    form, given = FORMATS[name], job.delimiter or job.schema.input.delimiter
+    is_tsv = form.delimited and job.target.rstrip("/").endswith(".tsv")
+
+    def made(delimiter: str) -> Form:
+        read = partial(_read_rows, form=name, delimiter=delimiter)
+        save = partial(_save_rows, form=name, delimiter=delimiter or ",")
+        return Form(name, NESTED, read, ".tsv" if is_tsv else form.endings[0], _plain, save)
+
+    return made(given), made("\t" if is_tsv else given)
 
 
 def form_of(name: str) -> Form:

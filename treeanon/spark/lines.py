@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from treeanon.errors import UsageError
+from treeanon.errors import DataError, UsageError
 from treeanon.forest import ReadReport
 from treeanon.formats import FORMATS, NESTED
 from treeanon.io.memory import nested_type
@@ -30,12 +30,20 @@ LINES = "file long, start long, line binary"
 """A record's text, the number of its file, and the offset of the block that it was read from."""
 
 
+class Rows(Protocol):
+    """Makes texts of the rows of tables, on the workers."""
+
+    def blocks(self, batches: Batches) -> Iterator[tuple[int, int, int, list[bytes] | DataError]]:
+        """Yield the texts of rows by file and block, with the lines before them; last what is wrong with a row."""
+
+
 @dataclass(frozen=True)
 class Lines:
     """The texts of records in a format that a reader takes; those of XML are ranges of files.
 
     Texts joined from tables have the `schema` by which they are read, the schema of the `tables` with its keys, and the
-    `report` of what was left out; `close` unpersists the frames in `kept`.
+    `report` of what was left out; `close` unpersists the frames in `kept`. Tables of rows of persons have `rows`, which
+    makes the texts.
     """
 
     frame: DataFrame
@@ -46,6 +54,7 @@ class Lines:
     tables: Schema | None = None
     report: ReadReport | None = None
     kept: Sequence[DataFrame] = ()
+    rows: Rows | None = None
 
     def close(self) -> None:
         """Unpersist the frames that are kept for the texts."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from base64 import b64decode, b64encode
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -21,13 +22,13 @@ from treeanon.arrays import Longs
 from treeanon.errors import DataError, UsageError
 from treeanon.forest import Batch, Forest, ForestBuilder, ReadReport
 from treeanon.forest.persons import PersonBuilder, digests_of
-from treeanon.formats import FORMATS, NESTED
+from treeanon.formats import FORMATS
 from treeanon.io.interface import ReadOptions
 from treeanon.io.persons import as_rows
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
 from treeanon.schema.persons import KEY_CLASS, by_row
-from treeanon.spark.lines import Lines
+from treeanon.spark.lines import Lines, Rows
 from treeanon.spark.reading import LINE_NUMBER, PartitionReport, are_rows, blocks_of_batch, read_texts, refuse_broken
 from treeanon.spark.records import Batches, batch_of, forests_of, map_batches, unpersist
 from treeanon.spark.session import spark_failures, task_partition
@@ -37,16 +38,6 @@ if TYPE_CHECKING:
 
 _KEYED = "file long, start long, line binary, person long, report string"
 _DIGEST = 16
-
-
-def check_persons(schema: Schema) -> None:
-    """Raise UsageError for rows of persons that Spark does not read."""
-    able = ", ".join(name for name in FORMATS if FORMATS[name].spark == "lines") or NESTED
-    if schema.input.person is not None and schema.input.is_flat:
-        raise UsageError(
-            f"person: engine spark reads rows of persons as {able} or nested Parquet: `treeanon convert --to ndjson`"
-            " makes such lines of a table"
-        )
 
 
 def with_persons_together(lines: Lines, schema: Schema, options: ReadOptions, seed: int | None = None) -> Lines:
@@ -62,7 +53,7 @@ def with_persons_together(lines: Lines, schema: Schema, options: ReadOptions, se
     if FORMATS[lines.form].spark == "ranges":
         raise UsageError("person: engine spark reads rows of persons line by line")
     secret = secret_of(seed)[:_DIGEST]
-    work = partial(_keyed, form=lines.form, schema=schema, options=options, secret=secret)
+    work = partial(_keyed, form=lines.form, schema=schema, options=options, secret=secret, of_tables=lines.rows)
     parts = max(lines.frame.rdd.getNumPartitions(), 1)
     keyed = map_batches(lines.frame, work, _KEYED).repartition(parts, "person").persist(StorageLevel.DISK_ONLY)
     try:
@@ -73,31 +64,39 @@ def with_persons_together(lines: Lines, schema: Schema, options: ReadOptions, se
         unpersist([keyed])
         raise
     rows = keyed.where(f.col("line").isNotNull()).select("file", "start", "line")
-    return replace(lines, frame=rows, kept=(*lines.kept, keyed))
+    return replace(lines, frame=rows, kept=(*lines.kept, keyed), rows=None)
 
 
 def _keyed(
-    batches: Batches, form: str, schema: Schema, options: ReadOptions, secret: bytes
+    batches: Batches, form: str, schema: Schema, options: ReadOptions, secret: bytes, of_tables: Rows | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a partition with a hash of whose they are, and the first error."""
     part = PartitionReport(ReadReport())
-    before: dict[tuple[int, int], int] = {}
     rows = by_row(schema)
     only = replace(rows, classes=tuple(one for one in rows.classes if one.name == KEY_CLASS))
+    for file, start, before, texts in _blocks(batches) if of_tables is None else of_tables.blocks(batches):
+        try:
+            if isinstance(texts, DataError):
+                raise texts
+            read_texts(PersonBuilder(schema, skip=options.on_error == "skip"), texts, form, options)
+        except DataError as problem:
+            found = LINE_NUMBER.search(problem.place)
+            line = before + (int(found.group()) if found else 1)
+            part.wrong = (file, start, line, problem.message, problem.path, problem.place)
+            yield batch_of(_KEYED, [file], [start], [None], [0], [b64encode(pickle.dumps(part)).decode()])
+            return
+        many = len(texts)
+        persons = _keys_of(texts, form, (only, rows), replace(options, on_error="skip"), secret)
+        yield batch_of(_KEYED, [file] * many, [start] * many, texts, persons, [None] * many)
+
+
+def _blocks(batches: Batches) -> Iterator[tuple[int, int, int, list[bytes]]]:
+    """Yield the texts of a partition by file and block, with the lines before them."""
+    before: Counter[tuple[int, int]] = Counter()
     for batch in batches:
         for file, start, texts in blocks_of_batch(batch):
-            try:
-                read_texts(PersonBuilder(schema, skip=options.on_error == "skip"), texts, form, options)
-            except DataError as problem:
-                found = LINE_NUMBER.search(problem.place)
-                line = before.get((file, start), 0) + (int(found.group()) if found else 1)
-                part.wrong = (file, start, line, problem.message, problem.path, problem.place)
-                yield batch_of(_KEYED, [file], [start], [None], [0], [b64encode(pickle.dumps(part)).decode()])
-                return
-            before[file, start] = before.get((file, start), 0) + len(texts)
-            many = len(texts)
-            persons = _keys_of(texts, form, (only, rows), replace(options, on_error="skip"), secret)
-            yield batch_of(_KEYED, [file] * many, [start] * many, texts, persons, [None] * many)
+            yield file, start, before[file, start], texts
+            before[file, start] += len(texts)
 
 
 def _keys_of(texts: list[bytes], form: str, schemas: Sequence[Schema], options: ReadOptions, secret: bytes) -> Longs:

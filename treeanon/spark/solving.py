@@ -51,7 +51,7 @@ from treeanon.spark.diversity import sets_not_diverse
 from treeanon.spark.finer import finer_labels
 from treeanon.spark.interface import Notify
 from treeanon.spark.lines import Lines
-from treeanon.spark.persons import check_persons, with_persons_together
+from treeanon.spark.persons import with_persons_together
 from treeanon.spark.reading import Dataset, Recipe, broadcast_published, encode
 from treeanon.spark.records import (
     BLOCKS,
@@ -178,7 +178,6 @@ def check_request(request: Request, schema: Schema) -> None:
     """Raise UsageError for a request that this engine cannot fulfill."""
     request.check(schema)
     refuse_persons(schema, "engine spark", but_rows=True)
-    check_persons(schema)
     refuse_shift(schema.classes, "engine spark")
     refuse_unspreadable(request.guarantee)
     if request.algorithm == "miracle":

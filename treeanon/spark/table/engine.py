@@ -74,11 +74,15 @@ def save(frame: DataFrame, columns: tuple[Column, ...], form: str, delimiter: st
     if FORMATS[form].spark == "columns":
         named(frame, columns).write.parquet(place)
         return
+    save_delimited(frame, [column.header for column in columns], delimiter, place)
+
+
+def save_delimited(frame: DataFrame, headers: list[str], delimiter: str, place: str) -> None:
+    """Write ordered rows to a folder of delimited files, each with a header."""
     if _holds_line_end(frame):
         raise GuaranteeError(
             "a value of the release holds a line break, at which Spark splits files: publish Parquet (--to parquet)"
         )
-    headers = [column.header for column in columns]
     lines = map_batches(frame, partial(_lines, headers=headers, delimiter=delimiter), "text string")
     lines.write.option("lineSep", "\n").text(place)
 

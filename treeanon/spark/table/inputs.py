@@ -12,18 +12,22 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, cast
 
+import numpy as np
+import orjson
 import pyarrow as pa
 
 from treeanon.errors import DataError, UsageError
+from treeanon.forest import ReadReport
 from treeanon.formats import FORMATS, ROWS, Format
 from treeanon.io.columns.arrow import FrameSource
 from treeanon.io.columns.csv_dialect import UNCLOSED, Dialect, RowForm, exact_rows, given_delimiter
 from treeanon.io.columns.csv_fast import DelimitedFile, Rules
 from treeanon.io.columns.frames import as_rows
 from treeanon.io.columns.python_values import check_columns_exist, check_names
-from treeanon.io.columns.row_files import RowSource, as_tables
+from treeanon.io.columns.row_files import RowSource, as_tables, read_rows
+from treeanon.io.interface import ReadOptions
 from treeanon.io.reading import input_format
 from treeanon.io.relational.reading import resolved
 from treeanon.io.relational.source import OneTable, Place
@@ -60,7 +64,11 @@ class Piece:
 
 
 class Pieces(Protocol):
-    """Splits the batches of a partition into pieces, on the workers."""
+    """Splits the batches of a partition into pieces, on the workers; files have `lines_before` their rows."""
+
+    @property
+    def lines_before(self) -> int:
+        """Return the number of lines before the first row of a file."""
 
     def of(self, batches: Batches) -> Iterator[Piece]:
         """Return the pieces in their order."""
@@ -69,6 +77,8 @@ class Pieces(Protocol):
 @dataclass(frozen=True)
 class FramePieces:
     """Pieces of a dataframe or of columnar files."""
+
+    lines_before: ClassVar[int] = 0
 
     def of(self, batches: Batches) -> Iterator[Piece]:
         """Yield one piece for each batch."""
@@ -90,6 +100,11 @@ class DelimitedPieces:
     columns: tuple[str, ...]
     delimiter: str
 
+    @property
+    def lines_before(self) -> int:
+        """Return the number of lines of the header."""
+        return self.header.count(b"\n")
+
     def of(self, batches: Batches) -> Iterator[Piece]:
         """Yield pieces of a size that can be read efficiently."""
         for file, start, before, lines in _gathered(batches):
@@ -97,7 +112,7 @@ class DelimitedPieces:
             if begins:
                 lines[0] = lines[0].removeprefix(b"\xef\xbb\xbf")
             text = (b"" if begins else self.header) + b"\n".join(lines) + b"\n"
-            shift = before - (0 if begins else self.header.count(b"\n"))
+            shift = before - (0 if begins else self.lines_before)
             yield Piece(file, start, shift, partial(self._source, text))
 
     def _source(self, text: bytes) -> RowSource:
@@ -171,6 +186,42 @@ def _is_whole(line: bytes, form: RowForm) -> bool:
         # The reader reports any other error.
         return problem.message != UNCLOSED
     return True
+
+
+@dataclass(frozen=True)
+class JsonRows:
+    """Rows of a table as the JSON texts by which rows of persons are read, with the place that each has in its file."""
+
+    pieces: Pieces
+    schema: Schema
+    options: ReadOptions
+
+    def blocks(self, batches: Batches) -> Iterator[tuple[int, int, int, list[bytes] | DataError]]:
+        """Yield the texts of the rows of a partition by file and block, with the lines before them; last what is wrong
+        with a row.
+        """
+        for piece in self.pieces.of(batches):
+            try:
+                texts = self._texts(piece.open())
+            except DataError as problem:
+                yield piece.file, piece.start, piece.before, problem
+                return
+            yield piece.file, piece.start, piece.before + self.pieces.lines_before, texts
+
+    def _texts(self, source: RowSource) -> list[bytes]:
+        batch = read_rows(source, self.schema, self.options, ReadReport())
+        if len(batch.moved.held):
+            raise DataError("a row stands for a person of whom nothing is published", source="lines", place="line 1")
+        (rows,) = batch.tables
+        columns: dict[str, list[Any]] = {}
+        for index, held in enumerate(self.schema.layout.classes):
+            assert held.spec.path is not None
+            texts = np.array([*batch.texts[index], None], object)
+            columns[str(held.spec.path.steps[0].name)] = texts[rows.codes[index]].tolist()
+        (own,) = source.tables().values()
+        # That they are dropped is counted by row.
+        columns |= {name: [0] * batch.records for name in own.columns if name not in columns}
+        return [orjson.dumps(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
 
 
 _FIRST_LINES = 50
