@@ -17,6 +17,7 @@ from numba.core.caching import _CacheLocator
 
 from tests.support.first_kernels import compiled_first
 from treeanon.kernels import ahead, jit
+from treeanon.kernels.table import freeform_prices
 from treeanon.kernels.tree import record_sets
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
@@ -27,6 +28,12 @@ def test_a_line_names_a_kernel_and_the_types_of_its_arguments(line: str) -> None
     kernel, types = ahead.read(line)
     assert len(signature(kernel.py_func).parameters) == len(types)
     assert ahead.spelled(kernel, types) == line
+
+
+def test_a_named_tuple_is_another_type_than_a_tuple() -> None:
+    kind = numba.typeof(freeform_prices.Prices(*[np.zeros(1)] * len(freeform_prices.Prices._fields)))
+    line = ahead.spelled(record_sets.ones, (kind,))
+    assert ahead.read(line)[1] == (kind,) != (numba.types.Tuple(kind.types),)
 
 
 class Noted:

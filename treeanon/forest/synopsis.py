@@ -13,6 +13,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs, unique_values
 from treeanon.forest.forest import Forest
+from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.synopsis import group, merge_paths, merged_lists, record_lists
 
 
@@ -71,7 +72,9 @@ class Synopsis:
         What gets its parent's label, as for the cut {*}, is merged into the parent.
         """
         label = np.asarray(mapping, np.int32)[self.label]
-        node_of, parent, label = merge_paths(np.where(label == 0, -1, self.parent).astype(np.int32), label, self.labels)
+        above = np.where(label == 0, -1, self.parent).astype(np.int32)
+        (label,) = read_only(label)
+        node_of, parent, label = merge_paths(above, label, self.labels)
         groups, members = group(node_of, len(parent))
         everything = np.ones(len(parent), np.bool_)
         starts, records = merged_lists(groups, members, everything, self.starts, self.records, self.count)

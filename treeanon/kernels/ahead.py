@@ -193,7 +193,9 @@ def _spelled(given: Any) -> str:
         axes = ", ".join([":"] * (given.ndim - 1) + ["::1" if given.layout == "C" else ":"])
         return f"{given.dtype}[{axes}]" if given.mutable else f"fixed({given.dtype}[{axes}])"
     if hasattr(given, "__iter__"):
-        return f"({', '.join(map(_spelled, given))},)"
+        items = f"({', '.join(map(_spelled, given))},)"
+        kind = getattr(given, "instance_class", tuple)
+        return items if kind is tuple else f"named('{kind.__module__}', '{kind.__qualname__}', {items})"
     return str(given)
 
 
@@ -204,12 +206,15 @@ def read(line: str) -> tuple[Any, tuple[Any, ...]]:
     def fixed(array: Any) -> Any:
         return array.copy(readonly=True)
 
+    def named(module: str, kind: str, items: tuple[Any, ...]) -> Any:
+        return types.BaseTuple.from_types(tuple(map(read_of, items)), getattr(import_module(module), kind))
+
     def read_of(given: Any) -> Any:
         return types.Tuple(tuple(map(read_of, given))) if isinstance(given, tuple) else given
 
     name, spelling = line.split(" ", 1)
     module, function = name.rsplit(".", 1)
-    names = {**vars(types), "bool": types.boolean, "fixed": fixed, "__builtins__": {}}
+    names = {**vars(types), "bool": types.boolean, "fixed": fixed, "named": named, "__builtins__": {}}
     return getattr(import_module(_PACKAGE + module), function), tuple(map(read_of, eval(spelling, names)))
 
 

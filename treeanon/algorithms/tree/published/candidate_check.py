@@ -34,6 +34,7 @@ from treeanon.algorithms.tree.record_sets import SetStack, list_room
 from treeanon.arrays import Flags, Ints, Longs, SetArrays
 from treeanon.errors import UsageError
 from treeanon.forest.synopsis import Synopsis
+from treeanon.kernels.jit import read_only
 from treeanon.kernels.tree.embeddings import Places
 from treeanon.kernels.tree.forest import list_children
 from treeanon.kernels.tree.structure_check import Asked, Published, broken, next_broken, rare_values
@@ -83,7 +84,7 @@ class Projected:
         self.base = base
         self.labels = labels
         self.class_of: Ints = base.class_of[labels >> 1]
-        above, item = base.synopsis.parent, published[base.synopsis.label]
+        above, (item,) = base.synopsis.parent, read_only(published[base.synopsis.label])
         self.node_of, self.parent, self.item = merge_paths(above, item, 2 * base.synopsis.labels)
         self.groups, self.members = group(self.node_of, len(self.parent))
         if len(labels) > _MOST_LABELS:
