@@ -115,3 +115,15 @@ print(len(distinct_records.stats.cache_misses), "treeanon.kernels.whole" in sys.
     ]
     assert [lines[0] for lines in told] == ["[3, 70] 3"] * 3
     assert [lines[1] for lines in told] == ["1 True", "0 True", "1 False"]
+
+
+def test_settings_in_the_current_folder_are_passed_over(tmp_path: Path) -> None:
+    """Whoever sent the data that lie there must not say how kernels are compiled, nor from where they are loaded."""
+    (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1\ncache_dir: here\n")
+    code = (
+        "import sys; from treeanon.kernels import jit; from numba import config; loaded = 'yaml' in sys.modules\n"
+        "import yaml; print(config.DISABLE_JIT, config.CACHE_DIR == 'here', loaded, yaml.safe_load('1'))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 False False 1\n", "")

@@ -21,7 +21,6 @@ from treeanon.infer.sampling import Place, Spread, spread
 from treeanon.io.documents.json_document import line_blocks, refuse_byte_order_mark
 from treeanon.io.documents.json_records import parse
 from treeanon.io.documents.lines import LineReader
-from treeanon.io.documents.yaml_document import as_json, as_json_source, documents, json_of_file
 from treeanon.io.interface import ReadOptions
 from treeanon.io.sources import Source
 from treeanon.schema import RecordPath
@@ -357,12 +356,16 @@ def is_yaml_stream(text: bytes) -> bool:
 
 def sample_yaml(request: SampleRequest) -> Sample:
     """Return records of YAML documents."""
+    from treeanon.io.documents.yaml_document import as_json_source
+
     if request.collection and request.record is not None and request.record.whole_file:
         return request.of_whole_files(lambda item: one_json_record(as_json_source(item, _OPTIONS)))
     return request.of_documents(_document)
 
 
 def _document(stream: BinaryIO, source: str, path: RecordPath | None, most: int) -> Sample:
+    from treeanon.io.documents.yaml_document import json_of_file
+
     data = json_of_file(Source(source, None, lambda: io.BytesIO(stream.read()), True), _OPTIONS)
     return replace(json_sample(io.BytesIO(data), source, path, most), format="yaml")
 
@@ -377,4 +380,6 @@ def sample_yaml_stream(request: SampleRequest) -> Sample:
 
 
 def _texts(name: str, stream: BinaryIO) -> Iterator[bytes]:
+    from treeanon.io.documents.yaml_document import as_json, documents
+
     return (as_json(value).encode() for value in documents(stream, name))
