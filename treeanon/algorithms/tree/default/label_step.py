@@ -269,18 +269,18 @@ class Step:
         if not left:
             labels, relations = labels[:1], relations[:1]
         for slot, row in labels:
-            rare = np.flatnonzero((row > 0) & (row < k))
-            rare = rare[rare != slot]
-            if len(rare):
-                p.rare = Rare((slot, int(rare[0])))
+            rare = (row > 0) & (row < k)
+            rare[slot] = False
+            if rare.any():
+                p.rare = Rare((slot, int(rare.argmax())))
                 return None
         if not p.n:
             return []
-        found = [
-            ((slot, y, d), int(row[y, d]))
-            for slot, row in relations
-            for y, d in np.argwhere((row > 0) & (row < k)).tolist()
-        ]
+        found: list[tuple[Relation, int]] = []
+        for slot, row in relations:
+            rare = (row > 0) & (row < k)
+            if rare.any():
+                found += [((slot, y, d), int(row[y, d])) for y, d in np.argwhere(rare).tolist()]
         if found:
             p.rare = Rare(found[0][0][:2], (found[0][0],))
         return found
