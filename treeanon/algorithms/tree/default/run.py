@@ -239,12 +239,14 @@ class Run:
             asked = self.walk_all([replace(order, asks=True)])
             labels = frozenset[int]().union(*(walked.buys for _, walked in asked))
         alone = self.walk_all([replace(order, dear=frozenset((label,))) for label in sorted(labels)])
-        paying = []
-        for cost, walked in alone:
-            if walked.price and cost < usual:
-                found = self._released(walked)
-                if found is not None and found.cost < usual:
-                    paying.append((found.cost, walked))
+        worth = [walked for cost, walked in alone if walked.price and cost < usual]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            releases = list(pool.map(self._released, worth))
+        paying = [
+            (found.cost, walked)
+            for found, walked in zip(releases, worth, strict=True)
+            if found is not None and found.cost < usual
+        ]
         union = frozenset[int]().union(*(walked.order.dear for _, walked in paying))
         return paying + (self.walk_all([replace(order, dear=union)]) if len(paying) > 1 else [])
 
