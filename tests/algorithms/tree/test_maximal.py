@@ -360,6 +360,21 @@ def solution_or_none(forest: ta.Forest, guarantee: Guarantee) -> Solution | None
 test_remembered_refusals, test_remembered_refusals_often = properties(check_remembered_refusals, 20, 1000)
 
 
+def check_few_records_looked_at(rnd: Random) -> None:
+    """Without tables of pairs, labels of few nodes are refused as they would be when counted."""
+    forest, _ = random_forest(rnd)
+    guarantee = Guarantee(rnd.randint(2, 4), rnd.randint(2, 3), rnd.randint(0, 2))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(facts, "MOST_LABELS", 0)
+        patched.setattr(partition, "_FEW_NODES", -1)
+        counted = solution_or_none(forest, guarantee)
+        patched.setattr(partition, "_FEW_NODES", rnd.choice([2, 200]))
+        assert solution_or_none(forest, guarantee) == counted
+
+
+test_few_records_looked_at, test_few_records_looked_at_often = properties(check_few_records_looked_at, 10, 1000)
+
+
 def try_both_ways(patched: pytest.MonkeyPatch) -> list[int]:
     """From now on whatever is refused before it is counted is counted, too; returns the labels refused that way."""
     early, refused = Step._rare_among_plain, list[int]()

@@ -137,6 +137,43 @@ def count_part(
 
 
 @njit
+def is_rare_beside(
+    label: Ints, record: Ints, order: Longs, starts: Longs, slot: Ints, slots: int, part: int, end: int, k: int
+) -> bool:
+    """Return whether fewer than k records hold a slot beside a label from `part` on to `end`, if any of its records do.
+
+    `order` and `starts` are the places of the labels. Made for labels of few nodes: their records need not be listed.
+    """
+    both, last = np.zeros(slots, np.int32), np.full(slots, -1, np.int32)
+    counted = np.empty(starts[end] - starts[part], np.int32)
+    count = 0
+    for i in order[starts[part] : starts[end]]:
+        r = record[i]
+        known = False
+        for j in range(count):
+            known = known or counted[j] == r
+        if known:
+            continue
+        counted[count] = r
+        count += 1
+        first = i
+        while first > 0 and record[first - 1] == r:
+            first -= 1
+        at = first
+        while at < len(record) and record[at] == r:
+            x = label[at]
+            at += 1
+            s = slot[x]
+            if s >= 0 and last[s] != r and not part <= x < end:
+                last[s] = r
+                both[s] += 1
+    for s in range(slots):
+        if 0 < both[s] < k:
+            return True
+    return False
+
+
+@njit
 def fill_part(
     at_record: Ints,
     at_slot: Ints,

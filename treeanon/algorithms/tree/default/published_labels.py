@@ -13,8 +13,12 @@ from treeanon.algorithms.tree.default.label_step import Step
 from treeanon.algorithms.tree.default.pair_support import MOST_LABELS, Rare
 from treeanon.algorithms.tree.default.shared_state import RefusedSet, WalkState
 from treeanon.arrays import Ints, Longs, unique_values
+from treeanon.kernels.tree.label_splits import is_rare_beside
 from treeanon.kernels.tree.record_sets import rare_with
 from treeanon.kernels.tree.walk import FREE, RELATIONS, SLOTS, Published
+
+_FEW_NODES = 200
+"""Of labels with so many nodes the records are looked at once before anything is counted, where no tables are."""
 
 
 class PublishedLabels:
@@ -111,6 +115,8 @@ class PublishedLabels:
         self.rare = None
         if self.indexed.held[label] < self.k or self.used >= self.most_slots:
             return False
+        if self._is_rare_beside(label):
+            return False
         # Many walks come by the same place, where counting again would find the same. Not those that end relations, ask
         # whom to blame, or try again what others were refused for what they had learned.
         alone = price or self.price or self.blaming or self.certain
@@ -120,6 +126,15 @@ class PublishedLabels:
         if rest >= 0 and self.node[rest] >= 0:
             self.is_plain[self.node[rest]] = False
         return True
+
+    def _is_rare_beside(self, label: int) -> bool:
+        """Return whether a label of few nodes is too rare beside one that is published; false if tables tell that."""
+        indexed, end = self.indexed, int(self.indexed.end[label])
+        few = indexed.starts[end] - indexed.starts[label] <= _FEW_NODES
+        if self.pair_supports is not None or self.m < 2 or self.blaming or not few:
+            return False
+        places = indexed.label, indexed.record, indexed.order, indexed.starts
+        return is_rare_beside(*places, self.slot, self.slots, label, end, self.k)
 
     def _try(self, label: int, rest: int, price: int) -> bool:
         """Return whether a label can be published at a price, and publish it if so."""
