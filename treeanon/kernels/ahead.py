@@ -89,13 +89,24 @@ def watch() -> None:
 def _start(number: int = 0) -> None:
     import subprocess
 
-    # From the folder where the command is called, nothing is imported.
-    command = [sys.executable, "-P", "-m", __name__, str(os.getpid()), str(number)]
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)
+        command, environment = _command(str(os.getpid()), str(number))
+        helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, env=environment)
         _started.append(helper)
         atexit.register(_end, helper)
+
+
+def _command(*arguments: str) -> tuple[list[str], dict[str, str]]:
+    """Return the command of a process that compiles, and its environment.
+
+    From the folder where it is called it imports nothing, and this package from where this process has it: kernels are
+    kept by the place of their sources.
+    """
+    environment, root = dict(os.environ), LIST.parents[2]
+    if root.name not in ("site-packages", "dist-packages"):
+        environment["PYTHONPATH"] = os.pathsep.join([str(root), *filter(None, [environment.get("PYTHONPATH")])])
+    return [sys.executable, "-P", "-m", __name__, *arguments], environment
 
 
 def _end(helper: subprocess.Popen[bytes]) -> None:
@@ -141,9 +152,9 @@ class Beside:
         if _is_helper():
             raise ValueError("what compiles for others compiles by itself")
         if self.process is None or self.owner != os.getpid():
-            command = [sys.executable, "-P", "-m", __name__]
-            pipe = subprocess.PIPE
-            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
+            pipe, (command, environment) = subprocess.PIPE, _command()
+            nothing = subprocess.DEVNULL
+            self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nothing, env=environment)
             self.owner, self.asked = os.getpid(), 0
             atexit.register(self.end)
         return self.process
