@@ -62,7 +62,7 @@ def test_what_does_not_hold_does_not_appear(spark: Any, tmp_path: Path, monkeypa
         engine_named("spark").publish_rows(Job(str(source), own, str(tmp_path / "out")), request)
     monkeypatch.setattr(tables, "search_whole", search)
     monkeypatch.setattr(tables, "read_again", lambda given, columns: _without_a_row(spark, len(columns)))
-    with pytest.raises(GuaranteeError, match="do not hold the published rows"):
+    with pytest.raises(GuaranteeError, match="does not give the published rows"):
         engine_named("spark").publish_rows(Job(str(source), own, str(tmp_path / "out")), request)
     assert [one.name for one in tmp_path.iterdir()] == ["rows.csv"]
 
