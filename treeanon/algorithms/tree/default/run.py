@@ -42,6 +42,9 @@ from treeanon.progress import Progress
 # the weights of the best; and, in rounds, with random factors on the gains of the best.
 _SPLITS, _FINER, _NEAR, _NOISY, _ROUNDS = 16, 2, 8, 4, 4
 
+_FIRST_NEAR = 2
+"""So many walks near the best are made before the others, where all starts end in one place."""
+
 _DEAR = 12
 """For so many refused labels, those with the greatest gains, relations may be ended."""
 
@@ -255,6 +258,7 @@ class Run:
     ) -> Iterator[list[Order]]:
         """Return batches of further walks: from the best so far on, value by value, and near the best weights."""
         count, near = self._finer, self._times(_NEAR)
+        alike = len({walked.published.tobytes() for _, walked in tried if not walked.order.let_out}) == 1
         orders = [walked.order for walked in different_walks(tried)[:count]]
         if self.sibling:
             finer, apart = ([replace(order, split=split, let_out=True) for order in orders] for split in (True, False))
@@ -266,6 +270,12 @@ class Run:
             # A walk value by value takes long there, by whole sets of siblings does not.
             yield [replace(order, let_out=False) for order in around]
             around = _to_new_places(around, tried)
+        elif self.large and alike:
+            # Where no start led elsewhere, nor the first ones near the best, the others hardly would.
+            yield around[:_FIRST_NEAR]
+            if len({walked.published.tobytes() for _, walked in tried[-_FIRST_NEAR:]} | {_best_place(tried)}) == 1:
+                return
+            around = around[_FIRST_NEAR:]
         yield around
         for _ in range(self._rounds):
             top = min(tried, key=lambda item: item[0])[1].order
@@ -383,6 +393,11 @@ class Run:
         given = finer_pairs(self.forest, mapping, walked.mapping, start.disassociated)
         # Where the solution leaves nodes out, its cut alone does not hold.
         return self._released(walked, given, rare=bool(start.left_out))
+
+
+def _best_place(tried: list[tuple[float, WalkResult]]) -> bytes:
+    """Return where the best of some walks ended."""
+    return min(tried, key=lambda item: item[0])[1].published.tobytes()
 
 
 def _to_new_places(orders: list[Order], tried: list[tuple[float, WalkResult]]) -> list[Order]:
