@@ -16,7 +16,7 @@ functions: one that parses a line into an object as JSON has it, one that writes
 
 This table is read wherever a format has a name, so it imports no reader: a function may be given as "module:name".
 
-The output profiles: standards that a release must be valid by, beyond the form of its format.
+Also the output profiles: standards that a release must be valid by, beyond the form of its format.
 
 A canonical record is what a format writes of a tree. A profile writes it as its standard wants it, and takes that back
 when the release is read. Add a profile: write one module that holds a codec, and a line in the table below.

@@ -4,7 +4,7 @@ Text and CSV show a row for every value and a column for every line.
 
 Plots are self-contained SVG: no scripts, no embedded fonts, readable on light and dark backgrounds.
 
-The claims that 1D §7 (Ghinita et al., TODS 34(2), 2009) draws from its figures, told of what was measured here.
+Also the claims that 1D §7 (Ghinita et al., TODS 34(2), 2009) draws from its figures, told of what was measured here.
 
 Hilbert loses no more than Mondrian and TopDown; the dual search reaches no less privacy than either IPCSD; counts by
 permuted Hilbert groups are no worse than Anatomy's. The paper's tables are others, so a claim may hold there and not

@@ -1,6 +1,6 @@
 """What `anonymize` and `apply` print about a release: guarantee, verification, output, losses; no value of the data.
 
-What `anonymize` would do: the schema and the request are checked and told, no record is read, nothing is written.
+Also what `anonymize` would do: the schema and the request are checked and told, no record is read, nothing is written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The editor of schema and hierarchies as HTML. Values and names are text; nodes are referred to by number.
 
-What the page asks of the editor: one function that does it, and returns the editor anew.
+Also what the page asks of the editor: one function that does it, and returns the editor anew.
 """
 
 from __future__ import annotations

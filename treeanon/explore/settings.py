@@ -2,7 +2,7 @@
 
 Also the explored data: a sample of the persons of an input, and its source.
 
-Results that are pinned, to be compared in one table.
+Also results that are pinned, to be compared in one table.
 """
 
 from __future__ import annotations

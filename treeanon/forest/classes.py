@@ -1,6 +1,6 @@
 """The labels of a forest: the classes, their tree, and one code for every node of every hierarchy.
 
-What facets say of each value of their class, and of how many values records disagree.
+Also what facets say of each value of their class, and of how many values records disagree.
 """
 
 from __future__ import annotations

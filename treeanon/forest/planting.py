@@ -1,6 +1,6 @@
 """Trees made from container rows and labels, block by block, each written to its place in the forest.
 
-Trees of whole objects made the merged trees of the same records, as the published searches and others need them.
+Also trees of whole objects made the merged trees of the same records, as the published searches and others need them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A run is what has been read since the one before it, sorted by person. The rows of some persons stand side by side in
 each run, so that they can be taken from all runs without looking at the others.
 
-Batches of rows put together, and rows left out of them.
+Also batches of rows put together, and rows left out of them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Every container has a table with one row per instance: the row of the enclosing 
 class held in it a code into that class's dictionary, or -1. XML elements, JSON objects and rows of child tables all
 become such rows, so that building and laying out trees is written once.
 
-Conversion of plain nested lists, the form of a trees file, to batches and from forests.
+Also conversion of plain nested lists, the form of a trees file, to batches and from forests.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Chapters and blocks, and the first two levels of ATC, have names, which stand beside the module; what has none
 is its code. A code that no chapter holds, or that is written otherwise, has no place.
 
-Hierarchies of texts by their first characters, such as postal codes, with the rule of HIPAA for small areas.
+Also hierarchies of texts by their first characters, such as postal codes, with the rule of HIPAA for small areas.
 """
 
 from __future__ import annotations

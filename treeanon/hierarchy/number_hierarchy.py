@@ -2,7 +2,7 @@
 
 All nodes are placed at once: numbers are whole steps of a decimal grid.
 
-Open classes of numbers: all that are less than the least interval, and all from the greatest on.
+Also open classes of numbers: all that are less than the least interval, and all from the greatest on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Terminologies in files: CSV of code, parent and name; FHIR's CodeSystem and ValueSet; the RF2 files of SNOMED CT.
 
-Names for the levels of ICD-10 and ATC that have none of their own, out of a file of concepts.
+Also names for the levels of ICD-10 and ATC that have none of their own, out of a file of concepts.
 """
 
 from __future__ import annotations

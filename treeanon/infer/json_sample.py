@@ -1,6 +1,6 @@
 """Records of JSON documents and lines of JSON from all parts of them, and counts of the values at each place.
 
-Records of YAML documents, and of streams of them.
+Also records of YAML documents, and of streams of them.
 """
 
 from __future__ import annotations

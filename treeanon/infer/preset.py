@@ -1,6 +1,6 @@
 """A schema by a preset: of its classes those that occur in the input, with the code systems that are there.
 
-What of the classes of a preset occurs in records of XML.
+Also what of the classes of a preset occurs in records of XML.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The schema as commented TOML, from findings; of the data it shows only constants of predicates.
 
-Findings in a few lines for the terminal: persons, objects, what is withheld and why, and what to look at first.
+Also findings in a few lines for the terminal: persons, objects, what is withheld and why, and what to look at first.
 """
 
 from __future__ import annotations

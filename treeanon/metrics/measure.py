@@ -8,7 +8,7 @@ A written release has its records in random order. Relations kept, RPD and ML² 
 value loss needs to know what a record held only where the input has general values itself, or values or persons were
 left out.
 
-Published trees mapped to the classes and hierarchies of their original, and the nodes that cannot stem from it.
+Also published trees mapped to the classes and hierarchies of their original, and the nodes that cannot stem from it.
 """
 
 from __future__ import annotations

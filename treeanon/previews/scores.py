@@ -2,7 +2,7 @@
 
 They select the records to show: typical ones, the most changed, or those in which a class changed.
 
-What a release made of single rows of a table, and how much every row changed.
+Also what a release made of single rows of a table, and how much every row changed.
 """
 
 from __future__ import annotations

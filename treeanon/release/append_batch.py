@@ -2,7 +2,7 @@
 
 docs/append.md says what is guaranteed of several releases together, and why.
 
-A coarser solution, where too many new persons would have to be held back: and everything published so far by it.
+Also a coarser solution, where too many new persons would have to be held back: and everything published so far by it.
 
 It is searched for in the new persons, as the earlier solution's cut publishes them. So each of its nodes is above, or
 is, one of the earlier cut, and what was published becomes more general without a look at the originals: whoever

@@ -4,7 +4,8 @@ Nothing of it may be published. Who has it can try out whether a person whose re
 published, as the key lies beside the hashes; and it holds the records of those who wait as they are. The key keeps
 hashes of two histories from being compared. So the file is its owner's alone to read.
 
-Persons of a delivery, and how they are recognized in the next one: by an identifier of theirs, or by their content.
+Also persons of a delivery, and how they are recognized in the next one: by an identifier of theirs, or by their
+content.
 
 Identifiers are read for that alone, hashed with the key of a history, and never become part of the trees.
 """

@@ -1,6 +1,6 @@
 """`ta.query`: how many persons or rows of the original satisfy a query, told by a release alone.
 
-The answer to a query: how many persons or rows satisfy it, by an estimate and by bounds.
+Also the answer to a query: how many persons or rows satisfy it, by an estimate and by bounds.
 """
 
 from __future__ import annotations

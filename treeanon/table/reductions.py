@@ -4,7 +4,7 @@ Flat views of trees: one row a person, one column a class, several values made o
 
 Sensitive numbers have one spelling each: "1" and "1.0" are not two values.
 
-Columns of sets: what the reduction `set` makes of a class that a person has several values of.
+Also columns of sets: what the reduction `set` makes of a class that a person has several values of.
 
 A value is the text of a JSON array, of which a person holds every member: `["Flu","HIV"]` says Flu and HIV.
 """

@@ -1,6 +1,6 @@
 """A check of what was asked of single columns, from the published values alone.
 
-A check of how much published values stand for, and of what groups lose, from the published values alone.
+Also a check of how much published values stand for, and of what groups lose, from the published values alone.
 
 The span of a value is, for a column of integers or numbers, the distance of its ends, for others how many leaves of the
 hierarchy it stands for; the loss of a group is its NCP. Both are computed here from the texts of the hierarchy, and

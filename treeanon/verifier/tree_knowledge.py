@@ -3,7 +3,7 @@
 O. Gkountouna and M. Terrovitis, "Anonymizing collections of tree-structured data" (IEEE TKDE 2015): Section II-B, and
 III-G for what a person is known not to have.
 
-Traces of what was moved: what still tells, in published trees, that a node once stood below another.
+Also traces of what was moved: what still tells, in published trees, that a node once stood below another.
 
 A node b beside a node a of a class above its own is the trace `a ⋯ b`: if nodes b were moved out from below
 nodes a, it stands for the relation that was ended. A check of what is known of the original counts traces as relations.

@@ -8,7 +8,7 @@ A span is, of numbers, the distance of the ends of what is published; of other v
 What may also be missing among others stands for anything. The loss of a group is its NCP: the mean over the columns,
 by their weights.
 
-Searches whose groups may not reach above a level: cell by cell, of rows that are alike on the highest levels.
+Also searches whose groups may not reach above a level: cell by cell, of rows that are alike on the highest levels.
 
 A published value lies below a node of its column's highest level where all rows of its group do. So rows are put into
 cells by these nodes, in all columns that have a highest level, and each cell is searched for itself. What a cell

@@ -25,7 +25,7 @@ level is a column of its own that is suppressed or not.
 The papers are about k-anonymity, and so is the bound. Groups that fail other models are merged with those nearest to
 them, until all hold.
 
-Groups of three to five rows along the cycles of a 2-factor of least weight, for k = 3.
+Also groups of three to five rows along the cycles of a 2-factor of least weight, for k = 3.
 
 After G. Aggarwal and others, "Approximation algorithms for k-anonymity" (2005), as V. Ciriani and others tell it in the
 chapter "k-Anonymity" (2007), Section 3.2.3: every row gets two edges, so that all lie on cycles, which are cut into

@@ -12,7 +12,7 @@ ascents and exchanges give the first solution; PRUNE looks at the children of a 
 Then what sizes cost is a lower bound of what an anonymization costs: bounds and pruning go by sizes, and all models are
 asked only where sizes leave a chance to be better.
 
-Columns published as intervals of their values, in the order of numbers or of the hierarchy; a missing value last.
+Also columns published as intervals of their values, in the order of numbers or of the hierarchy; a missing value last.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ What local recoding works on: the distinct tuples of a table, and a lattice of l
 
 What becomes of the tuples that are in no class when a walk of local recoding ends: too few for one.
 
-Local recoding for models that look at sensitive values, and the end of every local recoding: all classes hold.
+Also local recoding for models that look at sensitive values, and the end of every local recoding: all classes hold.
 """
 
 from __future__ import annotations

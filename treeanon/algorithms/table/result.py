@@ -4,7 +4,7 @@ Last, what the three forms of suppression without generalization share, as they 
 Capitani di Vimercati, S. Foresti and P. Samarati, "k-anonymity" (Secure Data Management in Decentralized Systems,
 Springer 2007): whole tuples (TS), whole attributes (AS), or single cells (CS).
 
-Partitions: groups of rows that a search has found, each published with one value in each quasi column.
+Also partitions: groups of rows that a search has found, each published with one value in each quasi column.
 """
 
 from __future__ import annotations

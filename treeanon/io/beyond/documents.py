@@ -2,7 +2,7 @@
 
 Records are compared as plain content: what a file holds with what would be written of what was read of it.
 
-What the ids and references of documents say beyond which object lies in which.
+Also what the ids and references of documents say beyond which object lies in which.
 """
 
 from __future__ import annotations

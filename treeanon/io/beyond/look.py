@@ -1,6 +1,6 @@
 """What any input holds beyond what was read of it: by its format, by what reading has left out, and file by file.
 
-What tables tied by keys, and files of rows, hold beyond what is read of them.
+Also what tables tied by keys, and files of rows, hold beyond what is read of them.
 """
 
 from __future__ import annotations

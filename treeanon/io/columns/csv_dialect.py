@@ -2,7 +2,7 @@
 
 These are decoded to UTF-8, and watched for input that the fast reader misreads.
 
-The exact, slow reader of delimited values: it knows the line of every row, and what is wrong where.
+Also the exact, slow reader of delimited values: it knows the line of every row, and what is wrong where.
 
 The fast reader neither reports lines nor refuses text after a closing quote, and its messages show rows: this one is
 used for headers, for lines, and whenever the fast one fails or meets bytes that it may misread.

@@ -1,6 +1,6 @@
 """Sources of rows, each of which is one person: one file, or a folder or zip whose files are parts of one table.
 
-Rows that are persons, read as trees of one level and written again: CSV and Parquet files.
+Also rows that are persons, read as trees of one level and written again: CSV and Parquet files.
 """
 
 from __future__ import annotations

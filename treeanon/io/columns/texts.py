@@ -3,7 +3,7 @@
 Whole numbers, decimals and dates are coded by sorting, which is faster than hashing; arrays of whole numbers become
 NumPy views without `to_numpy`, which imports pandas.
 
-Texts of CSV files that spreadsheets would take as formulas, and the apostrophe that keeps them from it.
+Also texts of CSV files that spreadsheets would take as formulas, and the apostrophe that keeps them from it.
 
 A spreadsheet runs what begins with one of a few marks, whoever wrote it. With `csv_safe` such texts are written with an
 apostrophe before them, which the reader takes off again. So that this is exact, texts get one more that begin with

@@ -1,6 +1,6 @@
 """Batches made of the rows and cells that kernels fill as they read a block of text, whatever the format.
 
-Conversion of values of documents into texts, and of texts into codes of a batch's dictionaries.
+Also conversion of values of documents into texts, and of texts into codes of a batch's dictionaries.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A range is whole records, between the start and end tags of the elements that ar
 parser that reads the whole document, so that comments, CDATA and elements nested in others of their name do not
 mislead it. A document with anything unusual, or wrong, is one range, which the reader of XML handles.
 
-How an XML document begins: versions and encodings that its parser would take for something else are refused.
+Also how an XML document begins: versions and encodings that its parser would take for something else are refused.
 """
 
 from __future__ import annotations

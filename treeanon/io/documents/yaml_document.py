@@ -2,7 +2,7 @@
 
 Documents are made texts of JSON, which the readers of JSON read; records are written as blocks.
 
-YAML as texts of JSON: what is safe of it, and nothing that is executed, guessed or blown up.
+Also YAML as texts of JSON: what is safe of it, and nothing that is executed, guessed or blown up.
 
 A scalar without quotes is null, a truth value or a number where JSON would write it so; all others are texts as they
 stand: 007, no, 12:30 and 2024-01-31, too (as the core schema of YAML 1.2 has it, but for numbers that JSON writes

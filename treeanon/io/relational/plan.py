@@ -1,6 +1,6 @@
 """The plan of a schema: stops, each a table reached by a key, with the columns needed there.
 
-Joins as columns: which row each row refers to, and the rows of every stop of a plan.
+Also joins as columns: which row each row refers to, and the rows of every stop of a plan.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ The keys that an input itself declares, put into the spelling of its tables; tho
 
 Names as SQL writes them, and as SQLite compares them.
 
-Openers of relational inputs (SQLite and DuckDB files, folders of tables, databases) and of single files of rows.
+Also openers of relational inputs (SQLite and DuckDB files, folders of tables, databases) and of single files of rows.
 """
 
 from __future__ import annotations

@@ -140,9 +140,9 @@ def count_part(
 def is_rare_beside(
     label: Ints, record: Ints, order: Longs, starts: Longs, slot: Ints, slots: int, part: int, end: int, k: int
 ) -> bool:
-    """Return whether fewer than k records hold a slot beside a label from `part` on to `end`, if any of its records do.
+    """Return whether some slot is held by at least one, but fewer than k, of the records of label `part`.
 
-    `order` and `starts` are the places of the labels. Made for labels of few nodes: their records need not be listed.
+    The label's nodes are those from `part` to `end`, at their places in `order` and `starts`. For labels of few nodes.
     """
     both, last = np.zeros(slots, np.int32), np.full(slots, -1, np.int32)
     counted = np.empty(starts[end] - starts[part], np.int32)

@@ -6,7 +6,8 @@ Losses that look at the sizes of groups: the discernibility metric and the avera
 
 Losses that count steps up the hierarchies: precision and height.
 
-Losses of 1D (Ghinita et al., TODS 34(2), 2009, §7.2) that look at groups: IL₁, IL∞, maximum and average NCP, volume.
+Also losses of 1D (Ghinita et al., TODS 34(2), 2009, §7.2) that look at groups: IL₁, IL∞, maximum and average NCP,
+volume.
 
 The extent of a published value is how far it is from the least to the greatest leaf that it covers, as a share of the
 whole column: by numbers where the column has these, else by their ranks. What may also be missing has the extent 1.

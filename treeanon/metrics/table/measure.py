@@ -1,6 +1,6 @@
 """Everything that a release of a table has lost, measured at once.
 
-What a permuted release has lost: rows, and how wrong counts by quasi columns and the sensitive one come out.
+Also what a permuted release has lost: rows, and how wrong counts by quasi columns and the sensitive one come out.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ numbers, too; in the form `free`, FREE's own, numbers count by their values, (u 
 `set`. 1D weighs columns by weights that add up to 1 and divides by their number as well, which would count it twice:
 our weights average.
 
-How much of the range of its numbers each interval of a hierarchy spans.
+Also how much of the range of its numbers each interval of a hierarchy spans.
 """
 
 from __future__ import annotations

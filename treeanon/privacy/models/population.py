@@ -13,12 +13,12 @@ Average risk, the marketer's: K. El Emam, "Guide to the De-Identification of Per
 2013; F. K. Dankar, K. El Emam, "A Method for Evaluating Marketer Re-identification Risk", EDBT/ICDT Workshops (PAIS),
 2010.
 
-Models of a release as a whole, and of the population whom it is about.
+Also models of a release as a whole, and of the population whom it is about.
 
 A group by itself does not decide them: only searches that generalize whole columns, one level each, know all groups of
 a release at once, and whom of a population they stand for. Others refuse them (`levels` of a search's entry).
 
-Tables whose rows count for several persons each, by a column of numbers.
+Also tables whose rows count for several persons each, by a column of numbers.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Supports of the ended relations show why the guarantee required to end them.
 
-A record as its document, folded, with what changed in its place: for internal pages, as it shows original data.
+Also a record as its document, folded, with what changed in its place: for internal pages, as it shows original data.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Sections of internal pages on releases of tables: they show original data.
 
-The lattice of a full-domain search as a drawing: a node for each choice of levels, the more general ones above.
+Also the lattice of a full-domain search as a drawing: a node for each choice of levels, the more general ones above.
 """
 
 from __future__ import annotations

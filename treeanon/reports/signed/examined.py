@@ -1,6 +1,6 @@
 """What a report tells of a release: read from the files themselves, and checked and measured anew.
 
-The files that a report speaks of: their SHA-256, and the names by which they are found again.
+Also the files that a report speaks of: their SHA-256, and the names by which they are found again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The page of a report: made of its facts alone, so that the same facts always give the same page.
 
-Reports as PDF, by WeasyPrint (extra `report`): the page, with its facts attached as a file of JSON.
+Also reports as PDF, by WeasyPrint (extra `report`): the page, with its facts attached as a file of JSON.
 """
 
 from __future__ import annotations

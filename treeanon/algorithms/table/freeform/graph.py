@@ -21,7 +21,7 @@ may be enough to tell which is the true one.
 
 Draws come from the operating system's randomness.
 
-Freeform searches of tables of any size: rows that are alike make blocks, each of which has a graph of its own.
+Also freeform searches of tables of any size: rows that are alike make blocks, each of which has a graph of its own.
 
 What published tuples cost that cover rows of a table, as arrays for the kernels.
 """

@@ -9,7 +9,7 @@ the best of all ways to cut the order into runs that are short and hold, or that
 loses more than that, and where all rows are few it is the best of the order. Only some places are tried as ends where
 there are many rows. Last, groups that would be published alike are looked at as the one group that readers see.
 
-A table's rows in a one-dimensional order.
+Also a table's rows in a one-dimensional order.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _BATCH, _WORK = 1 << 19, 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class _Line:
+class _CheckedLine:
     """Rows in an order; runs of them are told by where they start and end."""
 
     problem: Problem
@@ -110,7 +110,7 @@ def grouped(
     checked_whole(problem)
     size = max(2, min(least, len(table)))
     found = ordered(table, order, k=size, form=form, style=style, columns=columns, bits=bits, centers=centers)
-    line = _Line(problem, checker, found.rows, Costs.of(table, found.rows, form, style))
+    line = _CheckedLine(problem, checker, found.rows, Costs.of(table, found.rows, form, style))
     cuts = np.array([0, len(table)], np.int64)
     if len(table):
         cuts = _published(line, _best(line, _halved(line, least), least), style)
@@ -127,7 +127,7 @@ def least_rows(problem: Problem) -> int:
     return max((max(one.persons, one.values, ceil(1 / one.share)) for one in limits), default=1)
 
 
-def _halved(line: _Line, least: int) -> Longs:
+def _halved(line: _CheckedLine, least: int) -> Longs:
     """Return where runs end that were cut near the middle while both halves held."""
     starts, ends = np.array([0]), np.array([len(line.rows)])
     kept = [starts, ends]
@@ -140,7 +140,7 @@ def _halved(line: _Line, least: int) -> Longs:
     return unique_values(np.concatenate(kept)).astype(np.int64)
 
 
-def _middles(line: _Line, starts: Longs, ends: Longs, least: int) -> Longs:
+def _middles(line: _CheckedLine, starts: Longs, ends: Longs, least: int) -> Longs:
     """Return for each run a place near its middle where it can be cut, -1 for none of those tried."""
     sizes = ends - starts
     steps = np.maximum(1, (sizes - 2 * least) // _TRIES)
@@ -156,7 +156,7 @@ def _middles(line: _Line, starts: Longs, ends: Longs, least: int) -> Longs:
     return middles
 
 
-def _best(line: _Line, cuts: Longs, least: int) -> Longs:
+def _best(line: _CheckedLine, cuts: Longs, least: int) -> Longs:
     """Return the ends of the best runs that are short, or between two cuts that follow one another."""
     starts, ends, places = _candidates(cuts, least)
     held = line.holds(starts, ends)
@@ -194,7 +194,7 @@ def _candidates(cuts: Longs, least: int) -> tuple[Longs, Longs, Longs]:
     return places[start], places[end], places
 
 
-def _published(line: _Line, cuts: Longs, style: Style) -> Longs:
+def _published(line: _CheckedLine, cuts: Longs, style: Style) -> Longs:
     """Return the ends after runs were joined until all satisfy the models, and so do those that are published alike.
 
     Unions of groups need not hold where models are not monotone, or a person is in two of them.
