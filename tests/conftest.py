@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import atexit
 import gc
+import linecache
 import os
 import platform
 import sys
+from collections.abc import Callable
 from ctypes import CDLL
+from types import ModuleType
 
 import pytest
+from hypothesis.strategies import text
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
@@ -26,6 +30,8 @@ from treeanon.kernels import ahead
 # even on machines that are set to write no bytecode.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Arrow's own allocator keeps what it was once given; the system's gives it back.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
 LONGEST = (
     "tests/spark",
@@ -59,14 +65,26 @@ class Garbage:
     By itself Python looks for it when a quarter more objects live than before: hardly ever beside those of all tests.
     And it looks again and again at what has just been made: a fifth of the time of compiling kernels. So what lives
     once the tests are collected is no more looked at, what is new seldom, and the memory freed goes back to the system.
+
+    Threads share one heap: with a heap each, as glibc has it, all of them keep what the largest test left free there.
+    Sources that were read for a traceback or to list tests are read again when needed, and what tests keep for the rest
+    of their file goes with it.
     """
 
     MUCH = 30_000_000
+    ARENA_MAX = -8
 
     def __init__(self) -> None:
         gc.set_threshold(50_000, 10, 10)
         self.held = memory()
-        self.give_back = CDLL(None).malloc_trim if platform.libc_ver()[0] == "glibc" else int
+        self.give_back: Callable[[int], object] = int
+        if platform.libc_ver()[0] == "glibc":
+            library = CDLL(None)
+            library.mallopt(self.ARENA_MAX, 1)
+            self.give_back = library.malloc_trim
+
+    def pytest_collectreport(self) -> None:
+        linecache.clearcache()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self) -> None:
@@ -77,9 +95,24 @@ class Garbage:
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self) -> None:
         if memory() > self.held + self.MUCH:
+            linecache.clearcache()
             gc.collect()
             self.give_back(0)
             self.held = memory()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        if nextitem is None or nextitem.path != item.path:
+            for name, module in list(sys.modules.items()):
+                if name.startswith("tests."):
+                    _forget(module)
+
+
+def _forget(module: ModuleType) -> None:
+    """Empty the caches of the functions of a module."""
+    for function in vars(module).values():
+        if getattr(function, "__module__", None) == module.__name__ and hasattr(function, "cache_clear"):
+            function.cache_clear()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -87,6 +120,10 @@ def pytest_configure(config: pytest.Config) -> None:
     ahead.beside = ahead.Beside()
     if sys.platform == "linux":
         config.pluginmanager.register(Garbage())
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw0":
+        # The first strategy of texts lists all characters, in 200 MB, and keeps the list in a file: best before the
+        # worker holds anything else.
+        text().validate()
 
 
 class ByPackage(LoadScopeScheduling):

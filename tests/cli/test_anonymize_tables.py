@@ -116,18 +116,21 @@ OWN = {
 
 @pytest.mark.parametrize("algorithm", sorted(TABLE_ALGORITHMS))
 def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorithm: str) -> None:
-    out = folder / "out.parquet"
+    out, people = folder / "out.parquet", folder / "people.csv"
+    if algorithm == "freeform-optimal":
+        # Its solver weighs every pair of persons: for all of them, in hundreds of megabytes.
+        people.write_text("".join(people.read_text().splitlines(keepends=True)[:121]))
     said = run(
-        "anonymize", folder / "people.csv", "-s", folder / "s.toml", "-o", out, "--json", "-a", algorithm,
+        "anonymize", people, "-s", folder / "s.toml", "-o", out, "--json", "-a", algorithm,
         *OWN.get(algorithm, ("-k", 3, "--l", 1)),
     )  # fmt: skip
     told = json.loads(said[said.index("{\n") :])
     assert told["verification"]["holds"]
     assert told["algorithm"].startswith(algorithm.split("-")[0]) or algorithm in told["algorithm"]
     if TABLE_ALGORITHMS[algorithm].freeform:
-        against = ("--original", folder / "people.csv")
+        against = ("--original", people)
         run("verify", out, "-s", folder / "s.toml", *against, "-k", 3, "--ignore-unnamed")
-        run("verify", out, "-s", folder / "s.toml", *against, "-k", 299, "--ignore-unnamed", code=1)
+        run("verify", out, "-s", folder / "s.toml", *against, "-k", 119, "--ignore-unnamed", code=1)
     else:
         run("verify", out, "-s", folder / "s.toml", "--from", "parquet", "-k", 2)
 

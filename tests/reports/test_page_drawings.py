@@ -154,7 +154,7 @@ test_random_cuts, test_random_cuts_of_many = properties(check_cut_of_random_hier
 
 @pytest.mark.parametrize("shape", ["flat", "deep", "wide"])
 def test_large_hierarchies_are_folded(shape: str) -> None:
-    size = 200_000
+    size = 50_000
     parents = {
         "flat": np.zeros(size, np.int64),
         "deep": np.arange(size) // 2 * 2 - 2 + np.arange(size) % 2,
