@@ -23,7 +23,7 @@ from treeanon.kernels.tree import record_sets
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
 
-@pytest.mark.parametrize("line", list(chain(*ahead.lists())), ids=lambda line: line.split()[0])
+@pytest.mark.parametrize("line", list(chain(*ahead.lists().values())), ids=lambda line: line.split()[0])
 def test_a_line_names_a_kernel_and_the_types_of_its_arguments(line: str) -> None:
     kernel, types = ahead.read(line)
     assert len(signature(kernel.py_func).parameters) == len(types)
@@ -52,11 +52,11 @@ def test_the_helper_goes_from_the_end_passes_what_is_out_of_date_and_ends_with_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     compiled: list[str] = []
-    monkeypatch.setattr(ahead, "lists", lambda: [["of others"], ["first", "out of date", "last"]])
+    monkeypatch.setattr(ahead, "lists", lambda: {"other": ["of others"], "own": ["first", "out of date", "last"]})
     monkeypatch.setattr(ahead, "read", lambda line: (Noted(line, compiled), ()))
-    ahead.compile_listed(os.getppid(), 1)
+    ahead.compile_listed(os.getppid(), "own")
     assert compiled == ["last", "out of date", "first"]
-    ahead.compile_listed(-1, 1)
+    ahead.compile_listed(-1, "own")
     assert len(compiled) == 3
 
 
@@ -75,27 +75,50 @@ def test_only_the_command_starts_a_helper(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["in a folder of its own", "beside the sources"])
-def test_the_helper_starts_at_once_where_no_kernel_is_kept(
+def test_the_helper_starts_at_once_where_the_first_kernel_of_a_search_is_not_kept(
     own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[bool] = []
-    monkeypatch.setattr(ahead, "_start", lambda: started.append(True))
+    started: list[str] = []
+    monkeypatch.setattr(ahead, "_start", started.append)
     monkeypatch.setattr(ahead, "is_wanted", True)
     monkeypatch.setattr(ahead, "_started", [])
+    monkeypatch.setattr(ahead, "_search", "")
     monkeypatch.setattr(ahead, "LIST", tmp_path / "first.txt")
     monkeypatch.setattr("os.cpu_count", lambda: 2)
+    ahead.LIST.write_text("one other\ntree.walk.walk_on (int64,)\n\nthird\ntree.walk.walk_back (int64,)\n")
     if own:
         monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "own"))
         kept = tmp_path / "own" / _CacheLocator.get_suitable_cache_subpath(str(tmp_path / "tree" / "walk.py"))
     else:
         monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
         kept = tmp_path / "tree" / "__pycache__"
-    ahead.start_first()
-    assert len(started) == 1
+    ahead.start_first("none")
+    assert not started
+    ahead.start_first("other")
     kept.mkdir(parents=True)
     (kept / "walk.walk_on-276.py311.nbi").touch()
-    ahead.start_first()
-    assert len(started) == 1
+    ahead.start_first("one")
+    ahead.start_first("third")
+    assert started == ["other", "third"]
+
+
+def test_the_helper_starts_with_the_list_of_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registered: list[event.Listener] = []
+    started: list[str] = []
+    monkeypatch.setattr("numba.core.event.register", lambda kind, listener: registered.append(listener))
+    monkeypatch.setattr(ahead, "_start", started.append)
+    monkeypatch.setattr(ahead, "is_wanted", True)
+    monkeypatch.setattr(ahead, "_started", [])
+    monkeypatch.setattr(ahead, "LIST", tmp_path / "first.txt")
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    ahead.LIST.write_text(f"one\n{ONES}\n\nother\n{ONES}\n")
+    ahead.watch()
+    data = {"dispatcher": jit.njit(record_sets.ones.py_func), "args": (numba.types.uint64,)}
+    for search in ("", "other", "third"):
+        monkeypatch.setattr(ahead, "_search", search)
+        registered[0].on_start(event.Event("numba:compile", event.EventStatus.START, data))
+    assert started == ["one", "other"]
 
 
 ONES = "tree.record_sets.ones (uint64,)"
@@ -151,4 +174,7 @@ def test_what_compiles_for_others_starts_no_process(monkeypatch: pytest.MonkeyPa
 @pytest.mark.skipif(jit.PLAIN, reason="the list is of kernels that are compiled as a whole")
 def test_the_lists_are_what_the_first_commands_compile() -> None:
     """Their order varies where two threads come to need one at a time."""
-    assert list(map(sorted, compiled_first())) == list(map(sorted, ahead.lists()))
+    wanted = {search: lines for searches, lines in compiled_first().items() for search in searches.split()}
+    assert {search: sorted(lines) for search, lines in wanted.items()} == {
+        search: sorted(lines) for search, lines in ahead.lists().items()
+    }

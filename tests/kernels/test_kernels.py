@@ -13,6 +13,7 @@ import numpy as np
 from tests.support.paths import ROOT
 from tests.support.strategies import properties
 from treeanon.kernels.jsontext import array_items, repeats_a_key, value_end
+from treeanon.kernels.sorting import sort
 from treeanon.kernels.tree.forest import canonical, gather, group_by_record, hash_records
 from treeanon.kernels.verify.knowledge import rows_of_first
 
@@ -92,6 +93,16 @@ def hashing(rnd: Random) -> None:
             assert (hashes[i] == hashes[j]) == (first == second)
 
 
+def sorting(rnd: Random) -> None:
+    """Whatever lies beside the part that is sorted stays where it is."""
+    size, most = rnd.choice([1, 2, 24, 25, 60, 300]), rnd.choice([2, 1000])
+    values = [rnd.randint(-most, most) for _ in range(size)]
+    lo, hi = sorted(rnd.randrange(size + 1) for _ in range(2))
+    found = np.array(values, np.int64)
+    sort(found, lo, hi)
+    assert found.tolist() == [*values[:lo], *sorted(values[lo:hi]), *values[hi:]]
+
+
 def random_value(rnd: Random, depth: int = 0) -> object:
     kind = rnd.randrange(7 if depth < 4 else 5)
     if kind == 5:
@@ -169,6 +180,7 @@ def words_of(bits: int, width: int) -> list[int]:
 test_canonical, test_canonical_thorough = properties(canonical_form)
 test_gathering, test_gathering_thorough = properties(gathering, 50)
 test_grouping, test_grouping_thorough = properties(grouping, 50)
+test_sorting, test_sorting_thorough = properties(sorting)
 test_hashing, test_hashing_thorough = properties(hashing, 20, 300)
 test_spans_of_values, test_spans_of_values_thorough = properties(spans_of_values)
 test_repeated_keys, test_repeated_keys_thorough = properties(repeated_keys)

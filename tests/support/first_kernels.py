@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,11 @@ from tempfile import TemporaryDirectory
 from tests.support.paths import ROOT
 from treeanon.kernels import ahead
 
-SAMPLE = ROOT / "samples" / "patients.xml"
+SAMPLE, ROWS = ROOT / "samples" / "patients.xml", ROOT / "samples" / "census.csv"
+DEFAULT = "-a maximal -k 5 -m 2 -n 1"
+PUBLISHED = "-a gcs -k 5 -m 2 -n 1"
+TABLES = ("-a freeform -k 5 --l 1 --param seconds=300", "-a onedim-dual -k 2 --l 1 --max-loss 0.5")
+"""Searches of tables that need so many kernels of their own that a second process is worth its start."""
 
 _CODE = """
 import sys
@@ -34,31 +39,38 @@ class Write(event.Listener):
 
 event.register("numba:compile", Write())
 with open(sys.argv[1], "w") as lines:
-    main(["anonymize", *sys.argv[2:], "-k", "5", "-m", "2", "-n", "1"], standalone_mode=False)
+    main(["anonymize", *sys.argv[2:]], standalone_mode=False)
 """
 
 
-def compiled_first() -> list[list[str]]:
-    """Return lines for the kernels that the README's command compiles when none is kept, and `gcs` after it.
+def compiled_first() -> dict[str, list[str]]:
+    """Return lines for the kernels that the README's command compiles when none is kept, and other searches after it.
 
     What `gcs` needs for few persons, and so in any case, comes last: with that the helper begins.
     """
     with TemporaryDirectory() as folder:
-        few = Path(folder, "few.xml")
+        kept, few, rows = Path(folder), Path(folder, "few.xml"), Path(folder, "few.csv")
         few.write_text("</patient>".join(SAMPLE.read_text().split("</patient>")[:100]) + "</patient></patients>")
-        default = _compiled(Path(folder), SAMPLE)
-        always = _compiled(Path(folder), few, "-a", "gcs")
-        return [default, [*_compiled(Path(folder), SAMPLE, "-a", "gcs"), *always]]
+        rows.write_text("".join(ROWS.read_text().splitlines(keepends=True)[:101]))
+        default = _compiled(kept, SAMPLE, DEFAULT)
+        shutil.copytree(kept, alone := kept / "alone")
+        always = _compiled(kept, few, PUBLISHED)
+        found = {"maximal": default, "acs gcs ocs miracle": [*_compiled(kept, SAMPLE, PUBLISHED), *always]}
+        for options in TABLES:
+            own = kept / options.split()[1]
+            found[own.name] = _compiled(shutil.copytree(alone, own), rows, options)
+        return found
 
 
-def _compiled(kept: Path, source: Path, *options: str) -> list[str]:
-    lines = kept / "lines.txt"
-    files = [str(lines), str(source), "-s", "schemas/hospital-xml.toml", "-o", str(kept / "o.xml")]
+def _compiled(kept: Path, source: Path, options: str) -> list[str]:
+    lines, schema = kept / "lines.txt", "hospital-xml.toml" if source.suffix == ".xml" else "census.toml"
+    files = [str(lines), str(source), "-s", f"schemas/{schema}", "-o", str(kept / f"o{source.suffix}")]
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(kept)}
-    command = [sys.executable, "-c", _CODE, *files, "--force", *options]
+    command = [sys.executable, "-c", _CODE, *files, "--force", *options.split()]
     subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
     return lines.read_text().splitlines()
 
 
 if __name__ == "__main__":
-    ahead.LIST.write_text("\n\n".join(map("\n".join, compiled_first())) + "\n", encoding="utf-8")
+    parts = ("\n".join([searches, *lines]) for searches, lines in compiled_first().items())
+    ahead.LIST.write_text("\n\n".join(parts) + "\n", encoding="utf-8")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 
 from treeanon.algorithms.table.registry import TABLE_DEFAULT, table_algorithm_named
+from treeanon.algorithms.tree.registry import TREE_DEFAULT
 from treeanon.cli.anonymize_spark import EngineRequest, anonymize_spark, engine_options
 from treeanon.cli.checks import (
     announce_compilation,
@@ -139,8 +140,8 @@ def command(
     if engine.name == "spark":
         made: Made = anonymize_spark(request, engine)
         return made
+    ahead.start_first(request.algorithm or (TABLE_DEFAULT if request.is_table else TREE_DEFAULT))
     if not request.is_table:
-        ahead.start_first()
         return anonymize_trees(request)
     if request.publish == "permuted":
         return anonymize_permuted(request)

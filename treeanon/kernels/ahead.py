@@ -2,9 +2,9 @@
 
 While a first release compiles those that it needs first, a helper compiles the last ones. The helper is a process of
 its own. It goes through a list from its end, and the release comes to need what is there from its beginning; by what
-is kept on disk they meet in between. `first.txt` has the list of the default search, and after an empty line that of
-what the published searches need beyond it: first what only many persons need. Lists out of date cost time, and
-nothing else.
+is kept on disk they meet in between. `first.txt` has lists with an empty line between: the searches that a list is
+for, then its kernels. The first is of the default search, the others are of what searches need beyond that: first what
+only many persons need. Lists out of date cost time, and nothing else.
 `python -m tests.support.first_kernels` writes them.
 """
 
@@ -29,6 +29,9 @@ _PACKAGE = "treeanon.kernels."
 is_wanted = False
 """Whether this process may start a helper: only that of the command does, and no program that imports the package."""
 
+_search = ""
+"""The search of the release, if one is to be made."""
+
 _started: list[subprocess.Popen[bytes]] = []
 
 
@@ -43,31 +46,38 @@ def _is_helper() -> bool:
     return program is not None and program.name == f"{_PACKAGE}ahead"
 
 
-def start_first() -> None:
-    """Start the helper at once where no kernel at all is kept: a release of trees will need those of the list.
+def start_first(search: str) -> None:
+    """Start the helper at once where the first kernel of a search's list is not kept: the release will need them all.
 
     Looks for files alone, which is sooner than numba would. A wrong answer costs time.
     """
-    if _may_start() and _is_bare():
-        _start()
+    global _search
+    _search = search
+    if _may_start() and (lines := lists().get(search)) and _is_missing(lines[0]):
+        _start(search)
 
 
-def _is_bare() -> bool:
-    """Return whether numba keeps nothing where the user says, or beside the sources; it may keep kernels elsewhere."""
-    folders = [LIST.with_name("tree"), LIST.with_name("table")]
+def _is_missing(line: str) -> bool:
+    """Return whether numba keeps nothing of a line's kernel where the user says, or beside the sources.
+
+    It may keep it elsewhere; then the answer is no.
+    """
+    module, function = line.split(" ", 1)[0].rsplit(".", 1)
+    source = LIST.parent.joinpath(*module.split("."))
     if wanted := os.environ.get("NUMBA_CACHE_DIR"):
         from hashlib import sha1
 
-        kept = [Path(wanted, f"{folder.name}_{sha1(str(folder).encode()).hexdigest()}") for folder in folders]
+        folder = source.parent
+        kept = Path(wanted, f"{folder.name}_{sha1(str(folder).encode()).hexdigest()}")
     elif os.access(LIST.parent, os.W_OK):
-        kept = [folder / "__pycache__" for folder in folders]
+        kept = source.parent / "__pycache__"
     else:
         return False
-    return not any(next(folder.glob("*.nbi"), None) for folder in kept)
+    return next(kept.glob(f"{source.name}.{function}-*.nbi"), None) is None
 
 
 def watch() -> None:
-    """Start the helper as soon as a kernel of a list has to be compiled."""
+    """Start the helper as soon as a kernel has to be compiled of the list of the search, or of any if there is none."""
     from numba.core import event
 
     class Start(event.Listener):
@@ -75,9 +85,9 @@ def watch() -> None:
             kernel = event.data["dispatcher"]
             if _may_start() and kernel.stats.cache_path:
                 line = spelled(kernel, event.data["args"])
-                number = next((number for number, lines in enumerate(lists()) if line in lines), None)
-                if number is not None:
-                    _start(number)
+                found = [search for search, lines in lists().items() if line in lines and _search in ("", search)]
+                if found:
+                    _start(found[0])
 
         def on_end(self, event: Any) -> None:
             """Nothing is to be done."""
@@ -86,12 +96,12 @@ def watch() -> None:
         event.register("numba:compile", Start())  # type: ignore[no-untyped-call]
 
 
-def _start(number: int = 0) -> None:
+def _start(search: str) -> None:
     import subprocess
 
     nothing = subprocess.DEVNULL
     with suppress(OSError):
-        command, environment = _command(str(os.getpid()), str(number))
+        command, environment = _command(str(os.getpid()), search)
         helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, env=environment)
         _started.append(helper)
         atexit.register(_end, helper)
@@ -185,11 +195,12 @@ def compile_asked() -> None:
         sys.stdout.flush()
 
 
-def lists() -> list[list[str]]:
-    """Return the lists: lines of calls of kernels, in the order in which a first release needs them."""
+def lists() -> dict[str, list[str]]:
+    """Return the list of each search: lines of calls of kernels, in the order in which a first release needs them."""
     with suppress(OSError):
-        return [part.splitlines() for part in LIST.read_text(encoding="utf-8").split("\n\n")]
-    return []
+        parts = [part.splitlines() for part in LIST.read_text(encoding="utf-8").split("\n\n")]
+        return {search: lines for searches, *lines in parts for search in searches.split()}
+    return {}
 
 
 def spelled(kernel: Any, types: Any) -> str:
@@ -229,9 +240,9 @@ def read(line: str) -> tuple[Any, tuple[Any, ...]]:
     return getattr(import_module(_PACKAGE + module), function), tuple(map(read_of, eval(spelling, names)))
 
 
-def compile_listed(caller: int, number: int) -> None:
-    """Compile and keep the kernels of a list, from its end, as long as the process that wants them is there."""
-    for line in reversed(lists()[number]):
+def compile_listed(caller: int, search: str) -> None:
+    """Compile and keep the kernels of a search, from the last, as long as the process that wants them is there."""
+    for line in reversed(lists()[search]):
         if os.getppid() != caller:
             return
         with suppress(Exception):
@@ -241,6 +252,6 @@ def compile_listed(caller: int, number: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:]:
-        compile_listed(*map(int, sys.argv[1:]))
+        compile_listed(int(sys.argv[1]), sys.argv[2])
     else:
         compile_asked()

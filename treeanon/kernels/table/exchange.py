@@ -14,6 +14,7 @@ import numpy as np
 
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
+from treeanon.kernels.sorting import sort
 from treeanon.kernels.table.freeform_prices import Prices, rows_cost
 from treeanon.kernels.table.orders import RANGES, SETS
 
@@ -273,7 +274,8 @@ def dealt(members: Ints, starts: Longs, rows: Longs) -> Ints:
     out = np.empty_like(members)
     given = starts[:-1].copy()
     for t in range(len(members)):
-        own = np.sort(members[t])
+        own = members[t].copy()
+        sort(own, 0, len(own))
         for j in range(len(own)):
             v = own[j]
             out[t, j] = rows[given[v]]

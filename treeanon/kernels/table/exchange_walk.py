@@ -15,6 +15,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.kernels.jit import njit
+from treeanon.kernels.sorting import sort
 from treeanon.kernels.table.freeform_prices import Prices, fill_column_steps, fill_steps, rows_cost
 from treeanon.kernels.table.orders import SETS
 
@@ -105,7 +106,7 @@ def worthwhile(prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int) 
         for j in range(k):
             left[q] -= worth[members[j]]
             room[members[j]] += 1
-        members.sort()
+        sort(members, 0, k)
     return out, costs, left
 
 
@@ -344,5 +345,5 @@ def worthiest(
         walk.listed[1, : walk.counts[1]] = order[first:]
         left[q], is_sure[q] = _best(prices, worth, walk, out[q], below, looks)
         if left[q] < below:
-            out[q].sort()
+            sort(out[q], 0, k)
     return out, left, is_sure

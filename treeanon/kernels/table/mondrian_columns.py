@@ -12,6 +12,7 @@ import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
+from treeanon.kernels.sorting import sort
 
 UNIT = 1 << 20
 """The loss of a value that says nothing. Losses are whole numbers: sums do not depend on the order of columns."""
@@ -141,7 +142,9 @@ def _sort_out(column: Ints, c: int, spread: Spread) -> None:
     """The values of few rows in a wide range."""
     found = -1
     before = -1
-    for v in np.sort(column):
+    ordered = column.copy()
+    sort(ordered, 0, len(ordered))
+    for v in ordered:
         if v != before:
             found += 1
             before = v

@@ -15,6 +15,7 @@ import numpy as np
 
 from treeanon.arrays import Floats, Ints, Longs, Words
 from treeanon.kernels.jit import njit
+from treeanon.kernels.sorting import sort
 
 RANGES, NODES, SETS = 0, 1, 2
 
@@ -73,7 +74,8 @@ def _expected_range(places: Floats, ranks: Longs, count: Longs, rows: int, k: in
 @njit
 def _range_gain(places: Floats, rows: int, k: int, held: int, work: Work) -> tuple[float, float, int]:
     """Return what splitting a block in the middle of its range gains, the bits it takes, and the lower half."""
-    ranks = np.sort(work.held[:held])
+    sort(work.held, 0, held)
+    ranks = work.held[:held]
     middle = (places[ranks[0]] + places[ranks[-1]]) / 2
     low, half = 0, 0
     # Places may be all one, where a range has no width.
@@ -223,7 +225,8 @@ def _divide(
             work.held[held] = part
             held += 1
         work.counts[part] += 1
-    order = np.sort(work.held[:held])
+    sort(work.held, 0, held)
+    order = work.held[:held]
     if lo > 0:
         before = values[lo - 1, c]
         here = before if by >= 0 and not is_range else _part_of(before, by, is_range, parent)

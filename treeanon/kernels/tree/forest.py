@@ -12,40 +12,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit, read_only
-
-_SMALL = 24
-
-
-@njit
-def _sort(work: Longs, lo: int, hi: int) -> None:
-    """Sort work[lo:hi] (numpy's sort would take as long to compile as all else in this file)."""
-    if hi - lo <= _SMALL:
-        for i in range(lo + 1, hi):
-            key = work[i]
-            j = i - 1
-            while j >= lo and work[j] > key:
-                work[j + 1] = work[j]
-                j -= 1
-            work[j + 1] = key
-        return
-    # A heap is built from the middle on; then its greatest goes to the end, again and again.
-    start, end = (hi - lo) // 2, hi - lo
-    while end > 1:
-        if start > 0:
-            start -= 1
-        else:
-            end -= 1
-            work[lo], work[lo + end] = work[lo + end], work[lo]
-        at, key = start, work[lo + start]
-        while 2 * at + 1 < end:
-            child = 2 * at + 1
-            if child + 1 < end and work[lo + child] < work[lo + child + 1]:
-                child += 1
-            if key >= work[lo + child]:
-                break
-            work[lo + at] = work[lo + child]
-            at = child
-        work[lo + at] = key
+from treeanon.kernels.sorting import sort
 
 
 @njit
@@ -136,7 +103,7 @@ def canonical_record(
                 top += 1
                 child = next_sibling[child]
         if top > start:
-            _sort(work, start, top)
+            sort(work, start, top)
             depth += 1
             frame_start[depth] = start
             frame_at[depth] = start

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs, Shorts, Tinies, Words
 from treeanon.kernels.jit import njit
+from treeanon.kernels.sorting import sort
 from treeanon.kernels.tree.record_sets import DENSE
 
 Kinds = npt.NDArray[np.int32]
@@ -352,9 +353,9 @@ def left_out_of_objects(
                     wanted[rules[at]] = True
                     chosen[many] = rules[at]
                     many += 1
-        in_order = np.sort(chosen[:many])
+        sort(chosen, 0, many)
         for number in range(many):
-            rule = in_order[number]
+            rule = chosen[number]
             wanted[rule] = False
             for i in range(size):
                 if label[base + i] != kind[rule]:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit
+from treeanon.kernels.sorting import sort
 
 Table = npt.NDArray[np.int64]
 """Rows of (first word, second word, persons); persons are 0 where a row is free. As many rows as a power of two."""
@@ -182,7 +183,7 @@ def words_of_record(
             place[x] = 0
             held[labels] = x
             labels += 1
-    held = np.sort(held[:labels])
+    sort(held, 0, labels)
     for p in range(labels):
         place[held[p]] = p
     if types > 0:
@@ -485,8 +486,8 @@ def _add_pairs(
 def _add_related(keys: Longs, many: int, kinds: int, related: Kinds) -> None:
     """Add each different key once: a pair of slots and a kind."""
     slots = len(related)
-    found = np.sort(keys[:many])
+    sort(keys, 0, many)
     for i in range(many):
-        if i == 0 or found[i] != found[i - 1]:
-            pair = found[i] // kinds
-            related[pair // slots, pair % slots, found[i] % kinds] += 1
+        if i == 0 or keys[i] != keys[i - 1]:
+            pair = keys[i] // kinds
+            related[pair // slots, pair % slots, keys[i] % kinds] += 1
