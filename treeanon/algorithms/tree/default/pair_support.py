@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -45,8 +46,12 @@ class PairSupports:
         bounds = [len(indexed) * i // jobs & ~63 for i in range(jobs)] + [len(indexed)]
         with ThreadPoolExecutor(jobs) as pool:
             parts = list(pool.map(lambda i: self._counted(len(frequent), bounds[i], bounds[i + 1]), range(jobs)))
-            self.shared: Table = np.sum([shared for shared, _ in parts], axis=0, dtype=np.int32)
-            self.related: Relations = np.sum([related for _, related in parts], axis=0, dtype=np.int32)
+            # Tables of all pairs are large, so each part is added to the one after it, and the last is the whole.
+            for (shared, related), (more, more_related) in pairwise(parts):
+                more += shared
+                more_related += related
+            self.shared: Table = parts[-1][0]
+            self.related: Relations = parts[-1][1]
             if indexed.types:
                 self._pass_over_own(frequent)
             self.label_conflict: Flags = (self.shared > 0) & (self.shared < guarantee.k)
@@ -90,20 +95,21 @@ class PairSupports:
     ) -> None:
         """Make the record sets of labels and of relations that can be published, as long as they fit in memory."""
         count = len(self.shared)
-        wanted = (self.related * ~self.conflict[:, :, None]).astype(np.int64)
-        wanted *= np.triu(np.ones((count, count), bool), 1)[:, :, None]
+        wanted = (self.related > 0) & ~self.conflict[:, :, None] & np.tri(count, k=-1, dtype=bool).T[:, :, None]
         own = np.arange(count)
-        wanted[own, own, 0] = self.shared.diagonal()
-        if LastingSets.bytes_for(records, wanted[wanted > 0]) > MOST_BYTES:
-            wanted *= np.eye(count, dtype=bool)[:, :, None]
+        wanted[own, own, 0] = True
         rows, columns, kinds = np.nonzero(wanted)
+
+        def sizes(shared: Table, related: Relations) -> Longs:
+            counted: Longs = np.where(rows == columns, shared[rows, columns], related[rows, columns, kinds])
+            return counted.astype(np.int64)
+
+        if LastingSets.bytes_for(records, sizes(self.shared, self.related)) > MOST_BYTES:
+            rows, columns, kinds = own, own, np.zeros_like(own)
         self.set_of[rows, columns, kinds] = self.set_of[columns, rows, kinds] = np.arange(len(rows), dtype=np.int32)
-        sets = self.lasting = LastingSets(records, wanted[rows, columns, kinds], jobs)
+        sets = self.lasting = LastingSets(records, sizes(self.shared, self.related), jobs)
         # Where each thread begins in a list: after what the threads before it will put there.
-        begins, filled = [], np.zeros(len(rows), np.int64)
-        for shared, related in parts:
-            begins.append(filled.copy())
-            filled += np.where(rows == columns, shared[rows, columns], related[rows, columns, kinds])
+        begins = [np.zeros(len(rows), np.int64), *(sizes(*part) for part in parts[:-1])]
 
         def fill(i: int) -> None:
             arrays = sets.kind, sets.at, sets.rows, sets.lists, begins[i]
