@@ -91,6 +91,8 @@ class Garbage:
         gc.collect()
         gc.freeze()
         atexit.register(gc.unfreeze)
+        # A command freezes all there is when it ends: in this process, also what is garbage by then, for good.
+        gc.freeze = lambda: None
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self) -> None:
@@ -120,9 +122,13 @@ def pytest_configure(config: pytest.Config) -> None:
     ahead.beside = ahead.Beside()
     if sys.platform == "linux":
         config.pluginmanager.register(Garbage())
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection() -> None:
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw0":
-        # The first strategy of texts lists all characters, in 200 MB, and keeps the list in a file: best before the
-        # worker holds anything else.
+        # The first strategy of texts lists all characters, in 200 MB, and keeps the list in a file for all: best before
+        # the worker holds anything else.
         text().validate()
 
 
