@@ -220,8 +220,9 @@ class Run:
 
     def _last_walks(self, tried: list[tuple[float, WalkResult]]) -> list[tuple[float, WalkResult]]:
         """Walks that end relations, and one that tries again what was refused."""
+        walked_by = {walked.order for _, walked in tried}
         dearer = self._dearer(tried)
-        orders = list(dearer)
+        orders = [order for order in dearer if order not in walked_by]
         if (self.guarantee.n > 1 and not self.large) or strictly(self.guarantee):
             walked = min(tried, key=lambda item: item[0])[1]
             orders.append(replace(walked.order, let_out=True, again=True))
@@ -270,6 +271,9 @@ class Run:
             # A walk value by value takes long there, by whole sets of siblings does not.
             yield [replace(order, let_out=False) for order in around]
             around = _to_new_places(around, tried)
+            # Few are left, and cores idle: so what would come after them from the best so far goes beside them.
+            yield [*around, *self._dearer(tried)]
+            return
         elif self.large and alike:
             # Where no start led elsewhere, nor the first ones near the best, the others hardly would.
             yield around[:_FIRST_NEAR]
@@ -311,7 +315,8 @@ class Run:
             return []
         most, count = self._finer, self._times(_DEAR)
         orders = []
-        for walked in different_walks([item for item in tried if item[1].order.let_out])[:most]:
+        usual = [item for item in tried if item[1].order.let_out and not item[1].order.price]
+        for walked in different_walks(usual)[:most]:
             refused = sorted(walked.refused, key=lambda item: -item[0])[:count]
             dear = frozenset(label for _, label in refused)
             unit = _PRICE * self.goal.relations_per_gain(walked, with_nodes=self.ending.how == "leave-out")
