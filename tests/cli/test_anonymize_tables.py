@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.as_installed import ran
 from treeanon.algorithms.table.registry import TABLE_ALGORITHMS, TableAlgorithm
+from treeanon.cli.summaries import search_lines
 
 SCHEMA = """
 version = 1
@@ -118,7 +119,6 @@ OWN = {
 def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorithm: str) -> None:
     out, people = folder / "out.parquet", folder / "people.csv"
     if algorithm == "freeform-optimal":
-        # Its solver weighs every pair of persons: for all of them, in hundreds of megabytes.
         people.write_text("".join(people.read_text().splitlines(keepends=True)[:121]))
     said = run(
         "anonymize", people, "-s", folder / "s.toml", "-o", out, "--json", "-a", algorithm,
@@ -133,6 +133,15 @@ def test_every_search_runs_from_the_command_line(folder: Path, run: Run, algorit
         run("verify", out, "-s", folder / "s.toml", *against, "-k", 119, "--ignore-unnamed", code=1)
     else:
         run("verify", out, "-s", folder / "s.toml", "--from", "parquet", "-k", 2)
+
+
+def test_an_exact_search_says_whether_it_has_come_to_an_end() -> None:
+    def said(gap: float) -> list[str]:
+        search = {"gap": gap, "is_optimal": not gap}
+        return search_lines({"algorithm": "a", "suppressed": 0, "published_as_they_are": {}, "search": search})
+
+    assert said(0.0) == ["Algorithm a: the loss is proven least"]
+    assert said(1e-5) == ["Algorithm a: the loss is not proven to be the least, which is at most 0.01% lower"]
 
 
 def test_every_option_of_a_search_is_one_of_the_command_line(run: Run) -> None:

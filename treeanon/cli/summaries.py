@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -243,6 +244,9 @@ def search_lines(data: Mapping[str, Any]) -> list[str]:
     if "lattice" in search:
         checked = f"{search['checked']:,} of {counted(search['lattice'], 'lattice node')}"
         lines.append(f"Algorithm {data['algorithm']}: {checked} checked")
+    if "gap" in search:
+        told = f"not proven to be the least, which is at most {ceil(search['gap'] * 10_000) / 10_000:.2%} lower"
+        lines.append(f"Algorithm {data['algorithm']}: the loss is {'proven least' if search['is_optimal'] else told}")
     for role, names in data["published_as_they_are"].items():
         protected = any(model for model in data["verification"]["models"] if model["column"] in names)
         reason = "sensitive, protected by the models above" if protected else role

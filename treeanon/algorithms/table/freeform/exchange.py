@@ -212,13 +212,8 @@ def search(
     by_hungarian = _hungarian(replace(problem, progress=None), prices, k, form, style, begun + _FIRST * seconds)
     begun_anew = by_hungarian is not None and float(tuple_costs(prices, by_hungarian).sum()) < before
     edges = by_hungarian if by_hungarian is not None and begun_anew else edges
-    classes = Classes.of_rows(prices)
-    tuples = classes.tuples(prices, edges)
-    counts |= improve(tuples, seconds, problem.report_progress, begun, begun_anew)
-    counts |= {"begun_by_hungarian": begun_anew}
-    found = dealt(tuples.members, classes.starts, classes.rows)
-    if float(tuple_costs(prices, found).sum()) < float(tuple_costs(prices, edges).sum()):
-        edges = found
+    edges, _, rounds = exchanged(prices, edges, seconds, problem.report_progress, begun, is_new=begun_anew)
+    counts |= rounds | {"begun_by_hungarian": begun_anew}
     graph = Graph(edges)
     whole = len(table) * len(table.quasi)
     counts |= {"start_gcp": before / whole, "gcp": graph.gcp(prices)}
@@ -239,6 +234,18 @@ def _hungarian(problem: Problem, prices: Prices, k: int, form: Form, style: Styl
             problem, prices, k, solve, form=form, style=style, order="adaptive", block=HUNGARIAN_BLOCK
         )[0]
     return None
+
+
+def exchanged(
+    prices: Prices, edges: Ints, seconds: float, report: Report, begun: float, *, is_new: bool
+) -> tuple[Ints, Tuples, dict[str, Any]]:
+    """Return edges that cost no more than these, their tuples of classes, and what there is to tell; see `improve`."""
+    classes = Classes.of_rows(prices)
+    tuples = classes.tuples(prices, edges)
+    rounds = improve(tuples, seconds, report, begun, is_new)
+    found = dealt(tuples.members, classes.starts, classes.rows)
+    is_better = float(tuple_costs(prices, found).sum()) < float(tuple_costs(prices, edges).sum())
+    return found if is_better else edges, tuples, rounds
 
 
 def improve(tuples: Tuples, seconds: float, report: Report, begun: float, is_new: bool) -> dict[str, Any]:

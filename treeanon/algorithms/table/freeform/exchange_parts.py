@@ -262,7 +262,7 @@ def cut_by_classes(tuples: Tuples, rows: Longs, size: int, shift: float) -> list
     return [part for part in np.split(rows, borders) if len(part) > 1]
 
 
-_SHARES = 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002
+_SHARES = 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.0005, 0.0
 _ROUNDS, _LOOKS = 20, 1_000_000
 
 

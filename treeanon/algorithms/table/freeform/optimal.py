@@ -1,23 +1,29 @@
-"""Optimal: the graph with the least NCP of all, by mixed integer programming, for a few dozen rows.
+"""Optimal: the graph with the least NCP of all, for a few dozen rows.
 
-After K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS 2015), Section
-4: a variable says of every pair whether tuple j covers original i; every row and column of them adds up to k. Every
-tuple and column has a variable for its NCP. Where values are published as ranges, that is at least how far its upper
-end is from its lower one, which are at least and at most the places of all originals covered; where they are sets, it
-is a step for each value that is held. Where we differ: a regular graph has a perfect matching, so that tuple j may be
-taken to cover original j, whichever is behind it later. This leaves fewer graphs to look at, and makes the cost of a
-node linear: the lowest node above several is the highest of those above j and one of the others.
+First come exchanges, as in `freeform`, and a bound that no graph costs less than (`least_cost`). Where what exchanges
+have found costs no more, it is the optimum, without any further search: so it often is of some dozens of rows.
+Otherwise a mixed integer program of up to 40 rows has the time that is left; it seldom suffices for more than fifteen.
 
-The program is given to HiGHS. It may take any time: after `seconds`, the best graph found so far is taken, or that of
-Hungarian or Greedy where these are better, and `gap` says how far it may be from the least, as a share.
+The program is after K. Doka, M. Xue, D. Tsoumakos and P. Karras, "k-anonymization by freeform generalization" (ASIA CCS
+2015), Section 4: a variable says of every pair whether tuple j covers original i; every row and column of them adds up
+to k. Every tuple and column has a variable for its NCP. Where values are published as ranges, that is at least how far
+its upper end is from its lower one, which are at least and at most the places of all originals covered; where they are
+sets, it is a step for each value that is held. Where we differ: a regular graph has a perfect matching, so that tuple j
+may be taken to cover original j, whichever is behind it later. This leaves fewer graphs to look at, and makes the cost
+of a node linear: the lowest node above several is the highest of those above j and one of the others.
 
-The mixed integer program of the best graph over a few rows, and what a solver makes of it.
+The program is given to HiGHS. It may take any time: after `seconds`, or of more rows at once, the best graph found so
+far is taken, and `gap` says how far it may be from the least, as a share.
 """
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
+from treeanon.algorithms.table.freeform.exchange import Report, exchanged
+from treeanon.algorithms.table.freeform.exchange_parts import least_cost
 from treeanon.algorithms.table.freeform.graph import Block, Freeform, Solved, search_blocks
 from treeanon.algorithms.table.freeform.heuristics import solved_greedily, solved_hungarian
 from treeanon.algorithms.table.problem import Problem
@@ -146,6 +152,11 @@ def _column_of(prices: Prices, c: int) -> Prices:
 
 MOST_ROWS = 400
 _SECONDS = 60.0
+_SHARE = 1 / 3
+"""The time for exchanges, and that for a bound, of the whole."""
+_LOOKS = 10_000
+_MOST_WHOLE = 40
+"""The program of more rows comes to no end: of 100, not even its first relaxation within a minute."""
 _EXACT = 1e-6
 
 
@@ -172,7 +183,7 @@ def search(
         raise UsageError(f"freeform-optimal is for at most {MOST_ROWS} rows; try freeform-hungarian")
 
     def solve(block: Block) -> Solved:
-        return solved(block, seconds)
+        return solved(block, seconds, problem.report_progress)
 
     return search_blocks(
         "freeform-optimal",
@@ -186,15 +197,37 @@ def search(
     )
 
 
-def solved(block: Block, seconds: float) -> Solved:
+def solved(block: Block, seconds: float, report: Report) -> Solved:
     """Return the best edges found in the time, and how far from the least they may be."""
-    known = [solved_hungarian(block)[0], solved_greedily(block)[0]]
+    known, begun = [solved_hungarian(block)[0], solved_greedily(block)[0]], time.monotonic()
     if block.k == 1 or not len(block):
         return known[0], {"gap": 0.0, "is_optimal": True}
-    edges, bound = Program(block).solved(seconds)
-    known += [] if edges is None else [edges]
+    part = _SHARE * seconds
+
+    def told(done: int, whole: int) -> None:
+        report(done, int(whole / _SHARE))
+
+    edges, tuples, _ = exchanged(block.prices, _cheapest(block, known)[0], part, told, begun, is_new=True)
+    known.append(edges)
+    found = _told(block, known, least_cost(tuples, part, looks=_LOOKS))
+    left = seconds - (time.monotonic() - begun)
+    if found[1]["is_optimal"] or left <= 0 or len(block) > _MOST_WHOLE:
+        return found
+    best, bound = Program(block).solved(left)
+    bound = max(bound, (1 - found[1]["gap"]) * _cheapest(block, known)[1])
+    return _told(block, known if best is None else [*known, best], bound)
+
+
+def _cheapest(block: Block, known: list[Ints]) -> tuple[Ints, float]:
+    """Return the edges that cost least, and what they cost."""
     costs = [float(tuple_costs(block.prices, edges).sum()) for edges in known]
     least = min(costs)
+    return known[costs.index(least)], least
+
+
+def _told(block: Block, known: list[Ints], bound: float) -> Solved:
+    """Return the edges that cost least, and how far from the least they may be where nothing costs less than that."""
+    edges, least = _cheapest(block, known)
     gap = max(least - bound, 0.0) / least if least > 0 else 0.0
     gap = gap if gap > _EXACT else 0.0
-    return known[costs.index(least)], {"gap": gap, "is_optimal": gap == 0.0}
+    return edges, {"gap": gap, "is_optimal": gap == 0.0}
