@@ -15,7 +15,11 @@ from treeanon.kernels import ahead
 SAMPLE, ROWS = ROOT / "samples" / "patients.xml", ROOT / "samples" / "census.csv"
 DEFAULT = "-a maximal -k 5 -m 2 -n 1"
 PUBLISHED = "-a gcs -k 5 -m 2 -n 1"
-TABLES = ("-a freeform -k 5 --l 1 --param seconds=300", "-a onedim-dual -k 2 --l 1 --max-loss 0.5")
+TABLES = (
+    "-a freeform -k 5 --l 1 --param seconds=300",
+    "-a freeform-optimal -k 5 --l 1 --param seconds=300",
+    "-a onedim-dual -k 2 --l 1 --max-loss 0.5",
+)
 """Searches of tables that need so many kernels of their own that a second process is worth its start."""
 
 _CODE = """

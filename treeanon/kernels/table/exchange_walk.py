@@ -321,7 +321,6 @@ def _best(prices: Prices, worth: Floats, walk: _Walk, members: Ints, below: floa
     return below, True
 
 
-@njit
 def worthiest(
     prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int, below: float, looks: int
 ) -> tuple[Ints, Floats, Flags]:
@@ -331,12 +330,26 @@ def worthiest(
 
     `begin` are all classes, or some of them, and k is more than 1.
     """
+    order = np.argsort(-worth, kind="stable")
+    return _worthiest(prices, most, worth, begin, k, below, looks, order, np.argsort(order))
+
+
+@njit
+def _worthiest(
+    prices: Prices,
+    most: Ints,
+    worth: Floats,
+    begin: Longs,
+    k: int,
+    below: float,
+    looks: int,
+    order: Longs,
+    place: Longs,
+) -> tuple[Ints, Floats, Flags]:
+    """As `worthiest`, with the classes in the order of their worth, and the place of each in it."""
     out = np.empty((len(begin), k), np.int32)
     left, is_sure = np.empty(len(begin)), np.empty(len(begin), np.bool_)
     walk = _begun(prices, most, k)
-    order = np.argsort(-worth, kind="mergesort")
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
     for q in range(len(begin)):
         first = place[begin[q]]
         walk.members[0] = begin[q]
