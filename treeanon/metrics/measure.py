@@ -206,7 +206,7 @@ class Losses(Shown):
 def counts(forest: Forest) -> Counts:
     """Return the number of records, nodes, distinct trees and distinct values of a collection."""
     classes = forest.classes
-    used = np.bincount(forest.label, minlength=len(classes))[1:] > 0
+    used = count_records_with(forest.offsets, forest.label, len(classes))[1:] > 0
     values = np.bincount(classes.class_of[1:][used], minlength=len(classes.names)).tolist()
     trees = len(unique_values(hash_records(forest.offsets, forest.parent, forest.label, 1)))
     by_class = dict(list(zip(classes.names, values, strict=True))[classes.types :])

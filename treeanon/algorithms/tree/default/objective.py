@@ -62,9 +62,9 @@ class Objective:
         self._weighted_loss = self._label_weight * self._label_loss
         known = roles_of(before, guarantee).known
         self._known = np.isin(classes.class_of, known)
-        # An inner node of a hierarchy that is published as it was held loses nothing: only the trees tell where.
-        self._inner = bool((self._label_loss * np.bincount(before.label, minlength=len(classes)))[1:].any())
         self._held: Longs = count_records_with(before.offsets, before.label, len(classes))
+        # An inner node of a hierarchy that is published as it was held loses nothing: only the trees tell where.
+        self._inner = bool((self._label_loss * self._held)[1:].any())
         types = classes.types
         self._objects = int(np.count_nonzero((before.label > 0) & (before.label <= types))) if types else 0
 
