@@ -420,6 +420,9 @@ def test_many_nodes_are_walked_from_each_place_once(monkeypatch: pytest.MonkeyPa
     places = {walked.order.weights: walked.published.tobytes() for walked in usual if not walked.order.let_out}
     went_on = [places[walked.order.weights] for walked in usual if walked.order.let_out and walked.order.split]
     assert len(went_on) == len(set(went_on)) > 1 and len(places) > len(went_on)
+    # What ends relations goes beside others, from the best so far, and is not gone again.
+    dear = [walked.order for walked in ended if walked.order.price]
+    assert len(dear) == len(set(dear)) > 0
 
 
 def check_few_labels_tried(rnd: Random) -> None:
