@@ -1,4 +1,4 @@
-"""Sorting within kernels, short to compile: numpy's sort takes a quarter of a second in each kernel that calls it."""
+"""Sorting within kernels, short to compile: numpy's sort takes five times as long."""
 
 from __future__ import annotations
 

@@ -209,13 +209,13 @@ def solved(block: Block, seconds: float, report: Report) -> Solved:
 
     edges, tuples, _ = exchanged(block.prices, _cheapest(block, known)[0], part, told, begun, is_new=True)
     known.append(edges)
-    found = _told(block, known, least_cost(tuples, part, looks=_LOOKS))
+    proven = least_cost(tuples, part, looks=_LOOKS)
+    found = _told(block, known, proven)
     left = seconds - (time.monotonic() - begun)
     if found[1]["is_optimal"] or left <= 0 or len(block) > _MOST_WHOLE:
         return found
     best, bound = Program(block).solved(left)
-    bound = max(bound, (1 - found[1]["gap"]) * _cheapest(block, known)[1])
-    return _told(block, known if best is None else [*known, best], bound)
+    return _told(block, known if best is None else [*known, best], max(bound, proven))
 
 
 def _cheapest(block: Block, known: list[Ints]) -> tuple[Ints, float]:
