@@ -231,3 +231,22 @@ def test_names_cannot_steer_the_terminal(place: Path) -> None:
     (place / "\r\ax.ndjson").write_text("{")
     done = shell("$T convert \"$(printf '\\r\\007x.ndjson')\" -s s.toml -o o.ndjson", place)
     assert done.returncode == 3 and "\a" not in done.stderr
+
+
+@pytest.mark.parametrize(("given", "found"), [(None, "0"), ("1", "1")])
+def test_the_command_wants_no_huge_pages_unless_they_are_asked_for(given: str | None, found: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "NUMPY_MADVISE_HUGEPAGE"}
+    if given is not None:
+        environment["NUMPY_MADVISE_HUGEPAGE"] = given
+    program = """
+import os, sys
+from treeanon.cli.main import run
+sys.argv = ["treeanon", "--version"]
+try:
+    run()
+except SystemExit:
+    # Later, numpy would not read it.
+    print(os.environ["NUMPY_MADVISE_HUGEPAGE"], "numpy" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout.split()[-2:] == [found, "False"]

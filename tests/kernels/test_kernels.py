@@ -9,11 +9,13 @@ import sys
 from random import Random
 
 import numpy as np
+import pytest
 
 from tests.support.paths import ROOT
 from tests.support.strategies import properties
 from treeanon.kernels.jsontext import array_items, repeats_a_key, value_end
 from treeanon.kernels.sorting import sort
+from treeanon.kernels.tree import objects
 from treeanon.kernels.tree.forest import canonical, gather, group_by_record, hash_records
 from treeanon.kernels.verify.knowledge import rows_of_first
 
@@ -59,6 +61,11 @@ def canonical_form(rnd: Random) -> None:
     offsets, parent, label = canonical(*arrays(trees), np.array(rank, np.int32))
     expected = arrays([slow_canonical(nodes, rank) for nodes in trees])
     assert [a.tolist() for a in (offsets, parent, label)] == [a.tolist() for a in expected]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(objects, "_MANY_NODES", 0)
+        patch.setattr(os, "cpu_count", lambda: 3)
+        again = objects.canonical_trees(*arrays(trees), np.array(rank, np.int32), 0)
+    assert [a.tolist() for a in again] == [a.tolist() for a in expected]
     again = canonical(offsets, parent, label, np.array(rank, np.int32))
     assert [a.tolist() for a in again] == [a.tolist() for a in expected]
 

@@ -210,6 +210,9 @@ def _leave(code: int) -> None:
 
 
 def _run() -> None:
+    # On virtual machines whose host backs memory late, huge pages, which numpy asks for, took a fifth of a long run;
+    # elsewhere small ones cost little. Numpy reads this when it is imported, and processes that are started have it.
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     # Modules and compiled kernels stay: looking through them for garbage took a tenth of a first run.
     gc.set_threshold(50_000, 20, 20)
     signal.signal(signal.SIGTERM, _interrupted)

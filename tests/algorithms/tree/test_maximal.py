@@ -31,6 +31,7 @@ from treeanon.algorithms.tree.published.cut_searches import acs, gcs, ocs
 from treeanon.algorithms.tree.record_sets import RecordSets
 from treeanon.algorithms.tree.solution import Result, Solution
 from treeanon.errors import GuaranteeError, UsageError
+from treeanon.kernels.tree import objects as canonical_form
 from treeanon.kernels.tree.record_sets import distinct_records, shared
 from treeanon.metrics import measure, rpd
 from treeanon.privacy import Guarantee
@@ -336,6 +337,7 @@ def test_many_nodes_in_short_numbers_and_in_parts_lead_to_the_same_end(
     usual = search(forest, jobs=1, **asked).solution
     monkeypatch.setattr(indexed_forest, "_BEYOND_CACHE", 0)
     monkeypatch.setattr(shared_state, "_FEW", 1)
+    monkeypatch.setattr(canonical_form, "_MANY_NODES", 0)
     assert search(forest, jobs=3, **asked).solution == usual
 
 

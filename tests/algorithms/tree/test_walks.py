@@ -14,7 +14,7 @@ import treeanon as ta
 from tests.reference.walks import SlowWalk, shares
 from tests.support.profiles import few
 from tests.support.search_strategies import random_forest
-from treeanon.algorithms.tree.default import object_rules, traces
+from treeanon.algorithms.tree.default import object_rules, pair_support, traces
 from treeanon.algorithms.tree.default.greedy_walk import Order, Tree, Walk
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.default.leaving_out import bound_classes
@@ -31,7 +31,11 @@ def walks_of(rnd: Random, forest: ta.Forest, guarantee: Guarantee, *, condensed:
     """What a walk needs, with or without what is known of pairs of labels."""
     indexed = IndexedForest.of(forest, guarantee, condensed=condensed)
     known = PairSupports.fit(indexed, guarantee) and rnd.random() < 0.7
-    facts = PairSupports(indexed, guarantee, deep=guarantee.m > 2) if known else None
+    with pytest.MonkeyPatch.context() as patch:
+        # Sets of labels that few records hold are made when they are asked for; verdicts may take each other's place.
+        patch.setattr(pair_support, "_SELDOM", rnd.choice((2, 4, 256)))
+        patch.setattr(pair_support, "_VERDICTS", rnd.choice((1, 8, 1 << 20)))
+        facts = PairSupports(indexed, guarantee, deep=guarantee.m > 2) if known else None
     losses = label_losses(forest.classes)
     return WalkState(indexed, guarantee, facts), Tree(indexed, losses, forest.classes.class_of, guarantee.k)
 

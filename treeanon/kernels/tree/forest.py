@@ -53,7 +53,7 @@ def _canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[L
         list_children(parent, base, size, space[0], space[1])
         filled = canonical_record(label, base, rank, space, work, out_parent, out_label, filled)
         out_offsets[r + 1] = filled
-    return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
+    return out_offsets, out_parent[:filled], out_label[:filled]
 
 
 ROWS = 6

@@ -138,17 +138,25 @@ def count_part(
 
 @njit
 def is_rare_beside(
-    label: Ints, record: Ints, order: Longs, starts: Longs, slot: Ints, slots: int, part: int, end: int, k: int
+    offsets: Longs,
+    label: Ints | Shorts,
+    holders: Ints,
+    starts: Longs,
+    slot: Ints,
+    slots: int,
+    part: int,
+    end: int,
+    k: int,
 ) -> bool:
     """Return whether some slot is held by at least one, but fewer than k, of the records of label `part`.
 
-    The label's nodes are those from `part` to `end`, at their places in `order` and `starts`. For labels of few nodes.
+    The label's nodes are those of the labels from `part` to `end`, as `list_holders` lists them. For labels of few
+    nodes.
     """
     both, last = np.zeros(slots, np.int32), np.full(slots, -1, np.int32)
     counted = np.empty(starts[end] - starts[part], np.int32)
     count = 0
-    for i in order[starts[part] : starts[end]]:
-        r = record[i]
+    for r in holders[starts[part] : starts[end]]:
         known = False
         for j in range(count):
             known = known or counted[j] == r
@@ -156,13 +164,8 @@ def is_rare_beside(
             continue
         counted[count] = r
         count += 1
-        first = i
-        while first > 0 and record[first - 1] == r:
-            first -= 1
-        at = first
-        while at < len(record) and record[at] == r:
-            x = label[at]
-            at += 1
+        for i in range(offsets[r], offsets[r + 1]):
+            x = label[i]
             s = slot[x]
             if s >= 0 and last[s] != r and not part <= x < end:
                 last[s] = r
@@ -231,19 +234,20 @@ def without(lists: Ints, start: int, size: int, gone: Ints, goal: int) -> None:
 
 
 @njit
-def places(label: Ints, labels: int) -> tuple[Longs, Longs]:
-    """Return the nodes in ascending order of their labels, and where each label begins in that order."""
+def list_holders(offsets: Longs, label: Ints | Shorts, labels: int) -> tuple[Ints, Longs]:
+    """Return for each label in turn the records of its nodes, ascending, one a node, and where each label begins."""
     starts = np.zeros(labels + 1, np.int64)
     for x in label:
         starts[x + 1] += 1
     for x in range(labels):
         starts[x + 1] += starts[x]
-    order = np.empty(len(label), np.int64)
+    holders = np.empty(len(label), np.int32)
     at = starts[:-1].copy()
-    for i in range(len(label)):
-        order[at[label[i]]] = i
-        at[label[i]] += 1
-    return order, starts
+    for r in range(len(offsets) - 1):
+        for i in range(offsets[r], offsets[r + 1]):
+            holders[at[label[i]]] = r
+            at[label[i]] += 1
+    return holders, starts
 
 
 @njit
@@ -268,8 +272,8 @@ def supports(offsets: Longs, label: Ints, above: Ints) -> tuple[Ints, Longs]:
 @njit
 def pair_supports(
     offsets: Longs,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     above: Ints,
     number: Ints,
     count: int,
@@ -336,8 +340,8 @@ def pair_supports(
 @njit
 def fill_pairs(
     offsets: Longs,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     above: Ints,
     number: Ints,
     set_of: npt.NDArray[np.int32],

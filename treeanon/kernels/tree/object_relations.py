@@ -20,7 +20,15 @@ Kinds = npt.NDArray[np.int32]
 
 @njit
 def _set_bits(
-    base: int, first: int, size: int, parent: Ints, label: Ints, above: Ints, number: Ints, place: Ints, bits: Words
+    base: int,
+    first: int,
+    size: int,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
+    above: Ints,
+    number: Ints,
+    place: Ints,
+    bits: Words,
 ) -> None:
     """Set the bits of the places of all that the object at `first` holds, and of what is above these labels."""
     for w in range(len(bits)):
@@ -50,8 +58,8 @@ def _depth_of(base: int, node: int, parent: Ints | Shorts) -> int:
 def _related_places(
     base: int,
     size: int,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     above: Ints,
     number: Ints,
     place: Ints,
@@ -83,7 +91,9 @@ def _related_places(
 
 
 @njit
-def _held_numbers(base: int, size: int, label: Ints, above: Ints, number: Ints, is_held: Flags, held: Ints) -> int:
+def _held_numbers(
+    base: int, size: int, label: Ints | Shorts, above: Ints, number: Ints, is_held: Flags, held: Ints
+) -> int:
     """List the numbers of the labels of a record, and of what is above them; `is_held` is left as it was."""
     filled = 0
     for i in range(size):
@@ -111,8 +121,8 @@ def _roomy(related: npt.NDArray[np.uint64], filled: int, kinds: int) -> npt.NDAr
 @njit
 def object_pairs(
     offsets: Longs,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     above: Ints,
     number: Ints,
     count: int,
@@ -153,8 +163,8 @@ def object_pairs(
 @njit
 def fill_object_pairs(
     offsets: Longs,
-    parent: Ints,
-    label: Ints,
+    parent: Ints | Shorts,
+    label: Ints | Shorts,
     above: Ints,
     number: Ints,
     set_of: Kinds,

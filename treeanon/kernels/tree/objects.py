@@ -7,6 +7,8 @@ trees, too, and which objects of the input a release still shows whole.
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,9 @@ from treeanon.arrays import Flags, Ints, Longs
 from treeanon.kernels.jit import njit, read_only
 from treeanon.kernels.tree.forest import ROWS, canonical, list_children
 
+_MANY_NODES = 2_000_000
+"""So many nodes are brought into canonical form by several threads."""
+
 
 def canonical_trees(offsets: Longs, parent: Ints, label: Ints, rank: Ints, types: int) -> tuple[Longs, Ints, Ints]:
     """Return offsets, parents and labels of the same trees in canonical form; parents may come in any order.
@@ -23,9 +28,20 @@ def canonical_trees(offsets: Longs, parent: Ints, label: Ints, rank: Ints, types
     Without types they are merged trees. With types siblings ascend by the rank of their label (an empty `rank` stands
     for the labels themselves), objects of one type by what they hold, in this order.
     """
-    if not types:
-        return canonical(offsets, parent, label, rank)
-    return _canonical_objects(types, *read_only(offsets, parent, label, rank))
+    threads = (os.cpu_count() or 1) if len(label) >= _MANY_NODES else 1
+    bounds = np.searchsorted(offsets, [len(label) * i // threads for i in range(threads)]).tolist()
+
+    def part(begin: int, end: int) -> tuple[Longs, Ints, Ints]:
+        first, last = offsets[begin], offsets[end]
+        trees = offsets[begin : end + 1] - first, parent[first:last], label[first:last]
+        return _canonical_objects(types, *read_only(*trees, rank)) if types else canonical(*trees, rank)
+
+    with ThreadPoolExecutor(threads) as pool:
+        parts = list(pool.map(part, bounds, [*bounds[1:], len(offsets) - 1]))
+    begins = np.cumsum([0, *(each[0][-1] for each in parts)])
+    moved = [each[0][1:] + begin for each, begin in zip(parts, begins.tolist(), strict=False)]
+    trees = [np.concatenate([each[array] for each in parts]) for array in (1, 2)]
+    return np.concatenate([[0], *moved]), trees[0], trees[1]
 
 
 @njit
@@ -45,7 +61,7 @@ def _canonical_objects(types: int, offsets: Longs, parent: Ints, label: Ints, ra
         list_children(parent, base, offsets[r + 1] - base, space[0], space[1])
         filled = canonical_object_record(label, base, rank, space, work, out_parent, out_label, filled, types)
         out_offsets[r + 1] = filled
-    return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
+    return out_offsets, out_parent[:filled], out_label[:filled]
 
 
 @njit

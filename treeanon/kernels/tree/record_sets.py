@@ -238,6 +238,39 @@ def rare_mask(
     return -2 if goods > 0 else -1
 
 
+_NUMBER_BITS = 12
+"""In so many bits the numbers of labels are packed into one; labels of a set that is remembered have no larger ones."""
+
+_MOST_REMEMBERED = 5
+"""Sets of so many labels at most are remembered: their numbers, packed, fit in 64 bits with a sign and a verdict."""
+
+
+@njit
+def _packed(labels: Ints, count: int, number: Ints) -> int:
+    """Return the numbers of labels as one, whatever their order; -1 if one has no number, or there are too many."""
+    if count > _MOST_REMEMBERED:
+        return -1
+    packed, before = 0, 1 << _NUMBER_BITS
+    for _ in range(count):
+        largest = -1
+        for a in range(count):
+            given = number[labels[a]]
+            if given < 0:
+                return -1
+            if largest < given < before:
+                largest = int(given)
+        packed = packed << _NUMBER_BITS | largest
+        before = largest
+    return packed
+
+
+@njit
+def _place_of(packed: int, places: int) -> int:
+    """Return where a verdict on a set is remembered, among so many places: a power of two."""
+    mixed = np.uint64(packed) * np.uint64(0x9E3779B97F4A7C15)
+    return int(mixed >> np.uint64(20)) & (places - 1)
+
+
 @njit
 def rare_with(
     part: int,
@@ -256,8 +289,13 @@ def rare_with(
     k: int,
     most: int,
     out: Ints,
+    number: Ints,
+    remembered: Longs,
 ) -> int:
     """Look for rare combinations of 3 to m labels, `part` and some of `others`; the number found, `most` at most.
+
+    `number` has the numbers of labels whose records never change, -1 for others; what was found safe of those, or held
+    by nobody, is `remembered`, and not counted again. Threads may share it: a place holds one whole verdict or another.
 
     `out` gets for each the number of labels, the number of relations, the labels, and the ends and the kind of each
     relation; it stops where `out` is full. One combination of relations is given for a set of labels. Pairs of labels
@@ -292,9 +330,16 @@ def rare_with(
         count = depth + 1
         mask = -2
         if count >= 3:
-            mask = rare_mask(
-                labels, count, related, label_set, relation_set, kind, at, size, rows, lists, n, k, pairs, good
-            )
+            packed = _packed(labels, count, number) if len(remembered) else -1
+            place = _place_of(packed, len(remembered)) if packed >= 0 else 0
+            if packed >= 0 and remembered[place] >> 1 == packed:
+                mask = -2 + (remembered[place] & 1)
+            else:
+                mask = rare_mask(
+                    labels, count, related, label_set, relation_set, kind, at, size, rows, lists, n, k, pairs, good
+                )
+                if packed >= 0 and mask < 0:
+                    remembered[place] = packed << 1 | (mask + 2)
         if mask >= 0:
             first = filled
             if first + 2 + count + 3 * n > len(out):

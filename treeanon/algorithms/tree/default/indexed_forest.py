@@ -8,13 +8,12 @@ numbered anew. What is published of it is what would be published of the whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from treeanon.arrays import Flags, Ints, Longs, Shorts, Words
 from treeanon.forest import Forest
-from treeanon.kernels.tree.label_splits import places, supports
+from treeanon.kernels.tree.label_splits import list_holders, supports
 from treeanon.kernels.tree.record_sets import distinct_records
 from treeanon.privacy import Guarantee
 from treeanon.privacy.guarantee import roles_of
@@ -32,13 +31,16 @@ class IndexedForest:
 
     Labels are numbers of its own: label i is `labels[i]` of the forest, and `number_of` says for each label of the
     forest as which number it can be published at best. `all_above` and `all_held` speak of the forest's labels.
+    `holders` has for each label in turn the records of its nodes, ascending; label i begins at `starts[i]`.
+
+    Walks read parents and labels again and again: of many nodes in short numbers, which take half as much of the
+    memory's time, most of a walk's. Of few nodes all is in the cache.
     """
 
     offsets: Longs
-    parent: Ints
-    label: Ints
-    record: Ints
-    order: Longs
+    parent: Ints | Shorts
+    label: Ints | Shorts
+    holders: Ints
     starts: Longs
     above: Ints
     end: Ints
@@ -82,16 +84,18 @@ class IndexedForest:
             forest = forest.relabel(nearest)
         labels = np.flatnonzero(kept)
         number_of = (np.cumsum(kept, dtype=np.int32) - 1)[nearest].astype(np.int32)
-        label = number_of[forest.label]
-        record = np.repeat(np.arange(len(forest), dtype=np.int32), np.diff(forest.offsets))
-        order, starts = places(label, len(labels))
+        most = max(len(labels), int(forest.parent.max(initial=0)))
+        is_short = forest.nodes >= _BEYOND_CACHE and most <= np.iinfo(np.int16).max
+        number_type: type = np.int16 if is_short else np.int32
+        parent: Ints | Shorts = forest.parent.astype(number_type, copy=False)
+        label: Ints | Shorts = number_of.astype(number_type)[forest.label]
+        holders, starts = list_holders(forest.offsets, label, len(labels))
         up = above[labels]
         return cls(
             forest.offsets,
-            forest.parent,
+            parent,
             label,
-            record,
-            order,
+            holders,
             starts,
             np.where(up < 0, -1, number_of[up]).astype(np.int32),
             np.searchsorted(labels, end[labels]).astype(np.int32),
@@ -108,21 +112,9 @@ class IndexedForest:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @cached_property
-    def trees(self) -> tuple[Longs, Ints | Shorts, Ints | Shorts]:
-        """The offsets, parents and labels as walks read them, again and again: of many nodes in short numbers.
-
-        These take half as much of the memory's time, which is most of a walk's; of few nodes all is in the cache.
-        """
-        most = max(len(self.labels), int(self.parent.max(initial=0)))
-        if len(self.label) < _BEYOND_CACHE or most > np.iinfo(np.int16).max:
-            return self.offsets, self.parent, self.label
-        return self.offsets, self.parent.astype(np.int16), self.label.astype(np.int16)
-
     def records_of(self, label: int, marks: Words) -> Ints:
         """Return the records that hold a label or something below it, ascending."""
-        nodes = self.order[self.starts[label] : self.starts[self.end[label]]]
-        return distinct_records(self.record[nodes], marks)
+        return distinct_records(self.holders[self.starts[label] : self.starts[self.end[label]]], marks)
 
 
 def _least(held: Ints, above: Ints, least: int) -> int:

@@ -171,7 +171,7 @@ class Step:
 
     def _count(self, records: Ints) -> Counts:
         p, indexed = self.partition, self.partition.indexed
-        arrays = *indexed.trees, p.slot
+        arrays = indexed.offsets, indexed.parent, indexed.label, p.slot
         slots, part, rest, listed = p.slots, self.part, self.rest, p.deep and p.n > 0
 
         def count(some: Ints) -> tuple[np.ndarray, ...]:
@@ -200,8 +200,8 @@ class Step:
     def _records(self) -> Ints:
         indexed = self.partition.indexed
         if self.only_own:
-            nodes = indexed.order[indexed.starts[self.label] : indexed.starts[self.stop]]
-            return distinct_records(indexed.record[nodes], self.partition.state.marks)
+            holders = indexed.holders[indexed.starts[self.label] : indexed.starts[self.stop]]
+            return distinct_records(holders, self.partition.state.marks)
         return indexed.records_of(self.label, self.partition.state.marks)
 
     def _facts_suffice(self) -> bool:
@@ -234,7 +234,7 @@ class Step:
         part = p.new_slot(self.label)
         p.shared[part, others], p.related[part, others] = facts.shared[own, numbers], related
         p.label_set[part], p.relation_set[part, others] = label_set, sets
-        found = p.rare_sets(part, others)
+        found = p.rare_sets(part, others, rest=self.rest)
         if found:
             p.learn(found[0])
         p.shared[part], p.related[part], p.label_set[part], p.relation_set[part] = 0, 0, -1, -1
@@ -374,7 +374,8 @@ class Step:
         """Return whether a slot is in no rare combination, once relations that cost less than the price are ended."""
         p = self.partition
         others = np.flatnonzero(counts).astype(np.int32)
-        while found := p.rare_sets(slot, others, 1 if not self.price else _MANY):
+        most, rest = (_MANY, None) if self.price else (1, self.rest)
+        while found := p.rare_sets(slot, others, most, rest=rest):
             p.rare = found[0]
             ended = blamed(p.related, [rare.relations for rare in found]) if self.price else None
             spent = sum(count for _, count, _ in self.ended)

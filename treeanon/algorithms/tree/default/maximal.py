@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -93,13 +94,16 @@ def search(
     asked = None if queries is None else queries_in(queries)
     if asked is not None:
         options["queries"] = len(asked)
-    goal = objective_of(objective, forest, guarantee, weights, asked, objects_weight)
-    ending = Ending.of(forest, guarantee, taking_apart)
     jobs = jobs or os.cpu_count() or 1
+    with ThreadPoolExecutor(1) as pool:
+        indexed = pool.submit(Run.index_of, forest, guarantee) if jobs > 1 else None
+        goal = objective_of(objective, forest, guarantee, weights, asked, objects_weight)
+        ending = Ending.of(forest, guarantee, taking_apart)
     look = Effort.of(effort)
     if goal.beside and look.seconds is not None:
         look = Effort(seconds=look.seconds / 2)
-    run = Run(forest, guarantee, goal, recoding, ending, look, seed or 0, jobs, progress)
+    index = None if indexed is None else indexed.result()
+    run = Run(forest, guarantee, goal, recoding, ending, look, seed or 0, jobs, progress, index)
     usual: Draft | None = None
     if guarantee.k == 1 and not strictly(guarantee):
         best = run.untouched()

@@ -14,7 +14,7 @@ import numpy as np
 
 from treeanon.algorithms.tree.default.indexed_forest import IndexedForest
 from treeanon.algorithms.tree.record_sets import LastingSets
-from treeanon.arrays import Flags, Ints, Longs
+from treeanon.arrays import Flags, Ints, Longs, Shorts
 from treeanon.kernels.tree.label_splits import fill_pairs, pair_supports
 from treeanon.kernels.tree.object_relations import fill_object_pairs, object_pairs
 from treeanon.kernels.tree.record_sets import Relations, Table
@@ -28,6 +28,13 @@ MOST_LABELS = 4096
 
 MOST_BYTES = 1 << 30
 """The memory for record sets that all walks share."""
+
+_SELDOM = 256
+"""Sets of a label that fewer than one in so many records hold are made when it is published. That is soon done, and
+most such labels never are, while pairs of them are most of the sets."""
+
+_VERDICTS = 1 << 20
+"""So many verdicts on larger sets are remembered at most; memory that none is written to is not taken."""
 
 
 class PairSupports:
@@ -60,12 +67,14 @@ class PairSupports:
                 rare = (self.related > 0) & (self.related < guarantee.k)
                 self.conflict = self.label_conflict | rare.any(axis=2)
             self.lasting: LastingSets | None = None
+            self.remembered = np.zeros(_VERDICTS if deep else 0, np.int64)
+            """Verdicts on sets of three labels and more, as the kernel keeps them."""
             self.set_of = np.full((*self.shared.shape, indexed.kinds) if deep else (0, 0, 0), -1, np.int32)
             if deep:
                 self._make_sets(parts, bounds, pool, len(indexed), jobs)
 
     @property
-    def _trees(self) -> tuple[Longs, Ints, Ints, Ints, Ints]:
+    def _trees(self) -> tuple[Longs, Ints | Shorts, Ints | Shorts, Ints, Ints]:
         indexed = self.indexed
         return indexed.offsets, indexed.parent, indexed.label, indexed.above, self.number
 
@@ -96,9 +105,12 @@ class PairSupports:
         """Make the record sets of labels and of relations that can be published, as long as they fit in memory."""
         count = len(self.shared)
         wanted = (self.related > 0) & ~self.conflict[:, :, None] & np.tri(count, k=-1, dtype=bool).T[:, :, None]
-        own = np.arange(count)
+        seldom = np.diagonal(self.shared) < records // _SELDOM
+        wanted[seldom] = wanted[:, seldom] = False
+        own = np.flatnonzero(~seldom)
         wanted[own, own, 0] = True
         rows, columns, kinds = np.nonzero(wanted)
+        number = np.append(np.where(seldom, np.int32(-1), np.arange(count, dtype=np.int32)), np.int32(-1))[self.number]
 
         def sizes(shared: Table, related: Relations) -> Longs:
             counted: Longs = np.where(rows == columns, shared[rows, columns], related[rows, columns, kinds])
@@ -111,12 +123,14 @@ class PairSupports:
         # Where each thread begins in a list: after what the threads before it will put there.
         begins = [np.zeros(len(rows), np.int64), *(sizes(*part) for part in parts[:-1])]
 
+        trees = *self._trees[:-1], number
+
         def fill(i: int) -> None:
             arrays = sets.kind, sets.at, sets.rows, sets.lists, begins[i]
             if self.indexed.types:
-                fill_object_pairs(*self._trees, self.set_of, *arrays, self.indexed.types, bounds[i], bounds[i + 1])
+                fill_object_pairs(*trees, self.set_of, *arrays, self.indexed.types, bounds[i], bounds[i + 1])
             else:
-                fill_pairs(*self._trees, np.ascontiguousarray(self.set_of[:, :, 0]), *arrays, bounds[i], bounds[i + 1])
+                fill_pairs(*trees, np.ascontiguousarray(self.set_of[:, :, 0]), *arrays, bounds[i], bounds[i + 1])
 
         list(pool.map(fill, range(jobs)))
 

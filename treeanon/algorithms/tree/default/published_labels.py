@@ -20,6 +20,8 @@ from treeanon.kernels.tree.walk import FREE, RELATIONS, SLOTS, Published
 _FEW_NODES = 200
 """Of labels with so many nodes the records are looked at once before anything is counted, where no tables are."""
 
+_NO_NUMBERS = np.zeros(0, np.int32), np.zeros(0, np.int64)
+
 
 class PublishedLabels:
     """The published labels and the supports of their combinations, for one walk of a search."""
@@ -133,8 +135,8 @@ class PublishedLabels:
         few = indexed.starts[end] - indexed.starts[label] <= _FEW_NODES
         if self.pair_supports is not None or self.m < 2 or self.blaming or not few:
             return False
-        places = indexed.label, indexed.record, indexed.order, indexed.starts
-        return is_rare_beside(*places, self.slot, self.slots, label, end, self.k)
+        nodes = indexed.offsets, indexed.label, indexed.holders, indexed.starts
+        return is_rare_beside(*nodes, self.slot, self.slots, label, end, self.k)
 
     def _try(self, label: int, rest: int, price: int) -> bool:
         """Return whether a label can be published at a price, and publish it if so."""
@@ -217,15 +219,26 @@ class PublishedLabels:
             self.there[self.pair_supports.number[node]] = False
         self.node[slot] = -1
 
-    def rare_sets(self, slot: int, others: Ints, most: int = 1) -> list[Rare]:
+    def rare_sets(self, slot: int, others: Ints, most: int = 1, *, rest: int | None = None) -> list[Rare]:
         """Return combinations of 3 to m labels that too few records hold, at most so many: a slot and some of the
         others.
+
+        What is known to be safe of plain hierarchy nodes is not counted again if `rest` says which slot, if any (-1),
+        is none any more though it still passes for one.
         """
         others = others[np.argsort(self.shared[slot, others], kind="stable")]
         sets, out = self.sets, np.zeros(most * (2 + self.m + 3 * self.n), np.int32)
+        facts = self.pair_supports
+        if facts is None or rest is None or self.apart:
+            numbers, remembered = _NO_NUMBERS
+        else:
+            nodes, remembered = self.node[: self.slots], facts.remembered
+            numbers = np.where((nodes >= 0) & self.is_plain[nodes], facts.number[nodes], np.int32(-1))
+            if rest >= 0:
+                numbers[rest] = -1
         count = rare_with(
             slot, others, self.shared, self.related, self.label_set, self.relation_set, sets.kind, sets.at, sets.size,
-            sets.rows, sets.lists, self.m, self.n, self.k, most, out,
+            sets.rows, sets.lists, self.m, self.n, self.k, most, out, numbers, remembered,
         )  # fmt: skip
         found, at = [], 0
         plain = out.tolist()
@@ -256,7 +269,8 @@ class PublishedLabels:
         for slot in rare.labels:
             refused = slot < 0 or self.node[slot] < 0
             chosen = own if refused else (self.slot == slot) & ~own
-            found = unique_values(indexed.record[chosen[indexed.label]])
+            nodes = np.flatnonzero(chosen[indexed.label])
+            found = unique_values(np.searchsorted(indexed.offsets, nodes, "right").astype(np.int32) - np.int32(1))
             records = found if records is None else np.intersect1d(records, found, assume_unique=True)
         return np.zeros(0, np.int32) if records is None else records
 

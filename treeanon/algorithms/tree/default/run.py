@@ -69,6 +69,7 @@ class Run:
         seed: int,
         jobs: int,
         progress: Progress | None,
+        indexed: IndexedForest | None = None,
     ) -> None:
         self.forest, self.guarantee, self.goal = forest, guarantee, goal
         self.recoding, self.sibling = recoding, recoding == "sibling"
@@ -86,11 +87,16 @@ class Run:
         self.until = math.inf if effort.seconds is None else time.monotonic() + effort.seconds
         self.stops_at = math.inf
         """When no further walk begins."""
-        self._index(forest, condensed=not strictly(guarantee))
+        self._index(forest, self.index_of(forest, guarantee) if indexed is None else indexed)
 
-    def _index(self, forest: Forest, *, condensed: bool) -> None:
+    @staticmethod
+    def index_of(forest: Forest, guarantee: Guarantee) -> IndexedForest:
+        """Return the index of the input, as walks read it."""
+        return IndexedForest.of(forest, guarantee, condensed=not strictly(guarantee))
+
+    def _index(self, forest: Forest, indexed: IndexedForest) -> None:
         """Count what does not depend on a walk, in these trees: those of the input, with nodes moved or not."""
-        self.indexed = indexed = IndexedForest.of(forest, self.guarantee, condensed=condensed)
+        self.indexed = indexed
         strict = ExtendedCheck(forest, indexed, self.guarantee) if strictly(self.guarantee) else None
         deep = self.guarantee.m > 2 or strict is not None
         pair_supports = (
@@ -388,7 +394,8 @@ class Run:
         # Walks of a run of its own see the values where the given pairs have moved them.
         moved = copy(self)
         # A given cut may publish what is rare here: the walks see all labels.
-        moved._index(self.forest.disassociate(start.disassociated, seen_as=mapping), condensed=False)
+        trees = self.forest.disassociate(start.disassociated, seen_as=mapping)
+        moved._index(trees, IndexedForest.of(trees, self.guarantee, condensed=False))
         rng = np.random.default_rng(self.seed)
         own = self.goal.weights
         orders = [tuple(own.tolist()), *(random_weights(rng, own) for _ in range(self._times(_SPLITS)))]
