@@ -24,7 +24,7 @@ from xdist.workermanage import WorkerController
 
 from tests.support import profiles as profiles
 from tests.support.costs import memory
-from treeanon.kernels import ahead
+from treeanon.kernels import ahead, jit
 
 # Some hundred tests start the command in a process of its own. What its modules compile to is kept for the next one,
 # even on machines that are set to write no bytecode.
@@ -120,6 +120,8 @@ def _forget(module: ModuleType) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # A worker runs kernels for all packages, and would hold half a gigabyte of what they were compiled from.
     ahead.beside = ahead.Beside()
+    # Tests are of few rows, and of what is compiled for more.
+    jit.FEW = 0
     if sys.platform == "linux":
         config.pluginmanager.register(Garbage())
 

@@ -7,17 +7,30 @@ import os
 import subprocess
 import sys
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.reference.onedim import random_table
 from tests.support.paths import ROOT
+from tests.support.profiles import few
 from tests.support.strategies import properties
+from treeanon.algorithms.table import local, mondrian
+from treeanon.algorithms.table.freeform.heuristics import greedy
+from treeanon.algorithms.table.onedim.costs import best_cuts, ncp_costs, table_costs
+from treeanon.algorithms.table.onedim.orders import ordered
+from treeanon.algorithms.table.problem import Problem
+from treeanon.kernels import jit
 from treeanon.kernels.jsontext import array_items, repeats_a_key, value_end
 from treeanon.kernels.sorting import sort
 from treeanon.kernels.tree import objects
 from treeanon.kernels.tree.forest import canonical, gather, group_by_record, hash_records
 from treeanon.kernels.verify.knowledge import rows_of_first
+from treeanon.privacy.models import KAnonymity
+from treeanon.table import Table
 
 
 def random_trees(rnd: Random, records: int) -> list[list[tuple[int, int]]]:
@@ -192,6 +205,49 @@ test_hashing, test_hashing_thorough = properties(hashing, 20, 300)
 test_spans_of_values, test_spans_of_values_thorough = properties(spans_of_values)
 test_repeated_keys, test_repeated_keys_thorough = properties(repeated_keys)
 test_relations_from_a_label_on, test_relations_from_a_label_on_thorough = properties(relations_from_a_label_on, 50)
+
+
+def found_by_all(table: Table, k: int, style: Any) -> list[list[Any]]:
+    """Return what the searches find that leave few rows to Python."""
+    problem, found = Problem(table, (KAnonymity(k),)), list[Any]()
+    for form in ("taxonomy", "set"):
+        costs = table_costs(table, form, style)
+        for name in ("adaptive", "lexicographic", "hilbert", "idistance"):
+            order = ordered(table, name, k=k, form=form, style=style)
+            found += [order.rows, order.places, *best_cuts(ncp_costs(costs, order.rows), len(table), k)]
+    found += [
+        mondrian.search(problem, mode=mode, split=split, style=style).group
+        for mode in ("strict", "relaxed")
+        for split in ("ncp", "median")
+    ]
+    drawn = greedy(problem, style=style, seed=1)
+    found += [local.search(problem).group, drawn.graph.edges, drawn.original]
+    return [np.asarray(each).tolist() for each in found]
+
+
+@few(8, 200)
+@given(st.randoms(use_true_random=False))
+def test_few_rows_end_uncompiled_where_they_do_compiled(rnd: Random) -> None:
+    rnd = Random(rnd.getrandbits(32))
+    table = random_table(rnd, rnd.randint(2, 40))
+    k, style = rnd.randint(1, min(5, len(table))), rnd.choice(["auto", "sets", "ranges", "hierarchy"])
+    with pytest.MonkeyPatch.context() as patch:
+        compiled = found_by_all(table, k, style)
+        patch.setattr(jit, "FEW", 128)
+        assert found_by_all(table, k, style) == compiled
+
+
+@pytest.mark.skipif(not hasattr(sort, "py_func"), reason="nothing is compiled")
+def test_few_rows_are_not_worth_compiling() -> None:
+    work = np.array([3, 1, 2])
+    assert jit.for_rows(sort, jit.FEW + 1) is sort
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jit, "FEW", 3)
+        uncompiled = jit.for_rows(sort, 3)
+    assert uncompiled is not sort
+    uncompiled(work, 0, 3)
+    assert work.tolist() == [1, 2, 3]
+
 
 UNCOMPILED = """
 import sys, tempfile

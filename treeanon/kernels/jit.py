@@ -12,10 +12,11 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, partial, wraps
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
 # Where colorama is installed, numba would have it write to the terminal when the program ends.
@@ -43,6 +44,7 @@ def _import_numba() -> None:
 _import_numba()
 
 import numba  # noqa: E402
+import numpy as np  # noqa: E402
 import numpy.typing as npt  # noqa: E402
 from numba.core import event, types  # noqa: E402
 
@@ -84,6 +86,36 @@ def njit(function: F) -> F:
     if compiled is not function:
         _call_with_wide_numbers(compiled, function)
     return cast(F, compiled)
+
+
+FEW = 128
+"""So many rows Python has gone through before a kernel is compiled, or found on disk."""
+
+
+def for_rows(kernel: F, rows: int) -> F:
+    """Return a kernel, or for few rows the same uncompiled: it takes milliseconds then, and compiling up to seconds."""
+    if rows > FEW or not hasattr(kernel, "py_func"):
+        return kernel
+    function = _uncompiled(kernel.py_func.__module__)[kernel.py_func.__name__]
+
+    @wraps(function)
+    def run(*given: Any) -> Any:
+        # Whole numbers that become too great begin anew, as they do in machine code.
+        with np.errstate(over="ignore"):
+            return function(*given)
+
+    return cast(F, run)
+
+
+@cache
+def _uncompiled(module: str) -> dict[str, Any]:
+    """Return what a module of kernels names, all kernels as they are written."""
+    names = dict(vars(import_module(module)))
+    for name, given in list(names.items()):
+        if function := getattr(given, "py_func", None):
+            is_own = function.__module__ == module
+            names[name] = FunctionType(function.__code__, names) if is_own else _uncompiled(function.__module__)[name]
+    return names
 
 
 def _call_with_wide_numbers(compiled: Any, function: F) -> None:

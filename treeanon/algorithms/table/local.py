@@ -28,6 +28,7 @@ from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.result import Partition, one_row_each
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.local import Vertices, add_sums, cheapest_first
 from treeanon.kernels.table.local_moves import Classes, LocalTuples, described, dissolve, move, partners, place_rest
 from treeanon.metrics.table.ncp import node_ncp
@@ -101,7 +102,7 @@ def settled(problem: Problem, tuples: Tuples, data: LocalTuples, class_of: Ints,
     if not count:
         class_of, count, rest = np.zeros_like(class_of), 1, rest[:0]
     classes = described(class_of, count, data)
-    place_rest(rest, problem.max_suppressed, data, classes)
+    for_rows(place_rest, len(data.codes))(rest, problem.max_suppressed, data, classes)
     checker = ClassChecker(problem, tuples)
     fallback: Classes | None = None
     while True:
@@ -132,7 +133,7 @@ def _merged(classes: Classes, fails: Ints, room: int, data: LocalTuples) -> Clas
     """
     into = np.arange(len(classes.sizes), dtype=np.int32)
     has_changed = np.zeros(len(into), np.bool_)
-    found, more = partners(fails, data, classes)
+    found, more = for_rows(partners, len(data.codes))(fails, data, classes)
     lost = classes.sizes * (data.codes.shape[1] - classes.costs)
     for g, other, cost in zip(fails.tolist(), found.tolist(), more.tolist(), strict=True):
         if has_changed[g]:
@@ -253,7 +254,9 @@ def _sums(codes: Ints, steps: Longs, places: Longs, widths: Longs, drawn: Longs)
         for i, c in enumerate(part):
             first, following = _distinct(steps, part[: i + 1])
             out = np.empty((len(first), len(codes)), np.int64)
-            add_sums(above, of[first], codes, c, places[c] + steps[first, c] * widths[c], drawn, out)
+            for_rows(add_sums, len(codes))(
+                above, of[first], codes, c, places[c] + steps[first, c] * widths[c], drawn, out
+            )
             above, of = out, following
         rows.append(of + before)
         before += len(above)
@@ -285,12 +288,12 @@ def with_rest(data: LocalTuples, class_of: Ints, count: int, least: int, room: i
     placed = described(class_of.copy(), count, data)
     if not count or not len(rest):
         return placed
-    place_rest(rest, room, data, placed)
+    for_rows(place_rest, len(data.codes))(rest, room, data, placed)
     own = class_of.copy()
     own[rest] = count
     filled = described(own, count + 1, data)
     joined = own.copy()
-    joined[rest] = partners(np.array([count], np.int32), data, filled)[0][0]
+    joined[rest] = for_rows(partners, len(data.codes))(np.array([count], np.int32), data, filled)[0][0]
     ways = [placed, described(joined, count, data)]
     if _fill(data, filled, count, least):
         ways.append(described(filled.of, count + 1, data))
@@ -437,7 +440,7 @@ def _improve(data: LocalTuples, classes: Classes, least: int, room: int, effort:
     work = _WORK * effort
     room -= int(data.weights[classes.of < 0].sum())
     by_tuple = np.argsort(-classes.costs[classes.of], kind="stable").astype(np.int32)
-    move(by_tuple, least, room, work, data, classes)
+    for_rows(move, len(data.codes))(by_tuple, least, room, work, data, classes)
     if effort > 1:
         by_class = np.argsort(-classes.costs * classes.sizes, kind="stable").astype(np.int32)
-        dissolve(by_class, work, data, classes)
+        for_rows(dissolve, len(data.codes))(by_class, work, data, classes)

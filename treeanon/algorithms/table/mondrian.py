@@ -36,6 +36,7 @@ from treeanon.algorithms.table.registry import STYLES, Style
 from treeanon.algorithms.table.result import Partition, style_of
 from treeanon.arrays import Flags, Floats, Ints, Longs
 from treeanon.errors import GuaranteeError, UsageError
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.mondrian import Rule
 from treeanon.kernels.table.mondrian_columns import NODES, RANGES, SETS, UNIT, Shape
 from treeanon.kernels.table.mondrian_walk import cut_all, cuts_of_groups, divide_all, sides_of
@@ -310,7 +311,7 @@ def search(problem: Problem, *, mode: Mode = "strict", split: Split = "median", 
         spare = np.empty_like(data)
 
         def divide(start: int, end: int, smallest: int) -> None:
-            cut_all(data, spare, start, end, shape, rule, smallest, starts)
+            for_rows(cut_all, len(data))(data, spare, start, end, shape, rule, smallest, starts)
 
         split_in_threads(problem, starts, divide, 2 * max(rule.rows, rule.distinct))
     group = numbered(data, starts)

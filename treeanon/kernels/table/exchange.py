@@ -15,7 +15,7 @@ import numpy as np
 from treeanon.arrays import Ints, Longs
 from treeanon.kernels.jit import njit
 from treeanon.kernels.sorting import sort
-from treeanon.kernels.table.freeform_prices import Prices, rows_cost
+from treeanon.kernels.table.freeform_prices import Prices
 from treeanon.kernels.table.orders import RANGES, SETS
 
 _SCALE = 1.0 / (1 << 53)
@@ -191,18 +191,6 @@ def _replace(tuples: Ints, start: int, old: int, new: int) -> None:
     while tuples[start] != old:
         start += 1
     tuples[start] = new
-
-
-@njit
-def costly(prices: Prices, members: Ints) -> Longs:
-    """Return the tuples that cost anything."""
-    out = np.empty(len(members), np.int64)
-    count = 0
-    for t in range(len(members)):
-        if rows_cost(prices, members[t], members.shape[1]) > 1e-12:
-            out[count] = t
-            count += 1
-    return out[:count]
 
 
 @njit

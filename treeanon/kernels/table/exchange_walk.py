@@ -77,7 +77,6 @@ def _improve(
             return
 
 
-@njit
 def worthwhile(prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int) -> tuple[Ints, Floats, Floats]:
     """Return for each class to begin with a tuple of k members that is worth much: these ascending, its cost, and what
     is left of the cost when what its members are worth is taken from it.
@@ -85,10 +84,17 @@ def worthwhile(prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int) 
     Members are added greedily, then replaced one by one. No class comes more often than `most` says. There are k
     members to be had, and k is more than 1.
     """
+    return _worthwhile(prices, most, worth, begin, k, np.argsort(-worth, kind="stable"))
+
+
+@njit
+def _worthwhile(
+    prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int, by_worth: Longs
+) -> tuple[Ints, Floats, Floats]:
+    """As `worthwhile`, with the classes in the order of their worth."""
     out = np.empty((len(begin), k), np.int32)
     costs, left = np.empty(len(begin), np.float64), np.empty(len(begin), np.float64)
     steps = np.zeros(len(prices.held), np.float64)
-    by_worth = np.argsort(-worth)
     others = np.empty(k, np.int32)
     room = most.copy()
     for q in range(len(begin)):
@@ -112,6 +118,9 @@ def worthwhile(prices: Prices, most: Ints, worth: Floats, begin: Longs, k: int) 
 
 NEVER = 1e9
 """What is asked for a member that a tuple may not take."""
+
+HARD: Floats = np.zeros(0)
+"""What has `fill_offers` ask for what tuples really grow by."""
 
 
 @njit
@@ -142,11 +151,15 @@ def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, soft: F
     count, k = members.shape
     steps, held = np.zeros(len(prices.held), np.float64), np.zeros(len(most), np.int32)
     times, others = np.zeros(len(prices.held), np.int32), np.empty(k, np.int32)
-    columns = np.flatnonzero(prices.bounds[1:] - prices.bounds[:-1] > 1)
-    offered, cells = np.empty(count, np.int32), np.empty((count, len(columns)), np.int32)
+    columns, asked = np.empty(len(prices.kinds), np.int64), 0
+    for c in range(len(columns)):
+        if prices.bounds[c + 1] - prices.bounds[c] > 1:
+            columns[asked] = c
+            asked += 1
+    offered, cells = np.empty(count, np.int32), np.empty((count, asked), np.int32)
     for u in range(count):
         offered[u] = members[u, given[u]]
-        for i in range(len(columns)):
+        for i in range(asked):
             cells[u, i] = prices.cells[offered[u], columns[i]]
     for t in range(count):
         kept = 0
@@ -155,13 +168,13 @@ def fill_offers(prices: Prices, members: Ints, given: Longs, most: Ints, soft: F
                 others[kept] = members[t, j]
                 held[others[kept]] += 1
                 kept += 1
-        for i in range(len(columns)):
+        for i in range(asked):
             fill_column_steps(prices, columns[i], others, kept, steps)
             if len(soft) > 0 and prices.kinds[columns[i]] == SETS:
                 _soften(prices, columns[i], others, kept, soft, times, steps)
         for u in range(count):
             cost = 0.0
-            for i in range(len(columns)):
+            for i in range(asked):
                 cost += steps[cells[u, i]]
             costs[t, u] = cost if held[offered[u]] < most[offered[u]] else NEVER
         for j in range(kept):

@@ -2,8 +2,6 @@
 
 Rows that are the same in all columns are of one class; a choice looks at classes, not at rows.
 
-What every tuple would pay for every original in a round of assignments.
-
 Last, random perfect matchings of a regular bipartite graph, by random walks.
 After Goel, Kapralov, Khanna (Perfect matchings in O(n log n) time in regular bipartite graphs, STOC 2010): from a tuple
 without an original, a walk takes a random edge to an original, and from there the one edge of the matching back, until
@@ -284,21 +282,6 @@ def sorted_rounds(prices: Prices, free: Free, edges: Ints, counts: Longs) -> Non
                 _escape(free, now, done, count, j, counts)
             done[count] = j
             count += 1
-
-
-@njit
-def step_matrix(prices: Prices, edges: Ints, number: int, forbidden: float, costs: npt.NDArray[np.float64]) -> None:
-    """costs[j, i]: by how much tuple j, which covers `number` originals, grows by original i; `forbidden` where it
-    covers that already.
-    """
-    steps = np.empty(len(prices.held), np.float64)
-    for j in range(len(edges)):
-        fill_steps(prices, edges[j], number, steps)
-        for i in range(len(edges)):
-            cost = 0.0
-            for c in range(prices.cells.shape[1]):
-                cost += steps[prices.cells[i, c]]
-            costs[j, i] = cost if may_cover(edges, number, j, i) else forbidden
 
 
 Draws = npt.NDArray[np.uint32]

@@ -85,11 +85,8 @@ def cheapest_first(
     where these cost less than expected, told what the ones that join them lose by it.
     """
     class_of = np.full(len(codes), -1, np.int32)
-    scan = _new_scan(wanted)
-    if prices is None:
-        classes, looks = _walk(codes, weights, vertices, least, ease, scan, class_of)
-    else:
-        classes, looks = _walk_filling(codes, weights, vertices, least, ease, prices, scan, class_of)
+    expected = np.zeros(0) if prices is None else prices
+    classes, looks = _walk(codes, weights, vertices, least, ease, expected, _new_scan(wanted), class_of)
     return class_of, classes, looks
 
 
@@ -116,40 +113,6 @@ def _new_scan(wanted: Flags) -> Scan:
 
 @njit
 def _walk(
-    codes: Ints, weights: Longs, vertices: Vertices, least: int, ease: float, scan: Scan, class_of: Ints
-) -> tuple[int, int]:
-    """Write the class of each tuple that gets one; how many there are, and the looks taken."""
-    count = len(scan.left)
-    heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
-    heapq.heapify(heap)
-    classes, looks = 0, 0
-    while count > 0 and len(heap) > 0:
-        key, v = heapq.heappop(heap)
-        looks += 1
-        if not _may_have(vertices, v, count, weights, least, scan):
-            continue
-        found = _number(vertices, v, count, weights, scan)
-        limit = max(key, heap[0][0] if len(heap) > 0 else key) + ease
-        before = classes
-        following = np.inf
-        for g in range(found):
-            scan.new[g] = -1
-            if scan.sizes[g] >= least:
-                cost = _cost(vertices, v, codes[scan.first[g]])
-                if cost <= limit:
-                    scan.new[g] = classes
-                    classes += 1
-                else:
-                    following = min(following, cost)
-        if classes > before:
-            count = _release(scan, count, class_of)
-        if following < np.inf:
-            heapq.heappush(heap, (following, v))
-    return classes, looks
-
-
-@njit
-def _walk_filling(
     codes: Ints,
     weights: Longs,
     vertices: Vertices,
@@ -159,17 +122,24 @@ def _walk_filling(
     scan: Scan,
     class_of: Ints,
 ) -> tuple[int, int]:
-    """As `_walk`, with tuples to spare; what a vertex has may grow then, so each is looked at from time to time."""
-    count, spare = len(scan.left), 0
-    costs = np.zeros(len(codes), np.float64)
+    """Write the class of each tuple that gets one; how many there are, and the looks taken.
+
+    With prices there are tuples to spare; what a vertex has may grow then, so each is looked at from time to time.
+    """
+    count, spare, is_filling = len(scan.left), 0, len(prices) > 0
+    costs, highest = np.zeros(len(prices), np.float64), codes.shape[1] if is_filling else np.inf
     heap = [(vertices.due[v], v) for v in range(len(vertices.due))]
     heapq.heapify(heap)
     classes, looks = 0, 0
     while count > 0 and len(heap) > 0:
         key, v = heapq.heappop(heap)
         looks += 1
+        if not is_filling and not _may_have(vertices, v, count, weights, least, scan):
+            continue
         found = _number(vertices, v, count, weights, scan)
-        _count_spare(vertices, v, count, found, spare, weights, least, prices, costs, scan)
+        scan.spare_rows[:found] = 0
+        if is_filling:
+            _count_spare(vertices, v, count, found, spare, weights, least, prices, costs, scan)
         limit = max(key, heap[0][0] if len(heap) > 0 else key) + ease
         before = classes
         following = np.inf
@@ -192,11 +162,13 @@ def _walk_filling(
             else:
                 following = min(following, cost)
         if classes > before:
-            spare = _fill(scan, spare, weights, class_of)
-            spare = _spare(scan, count, spare, weights, costs)
+            if is_filling:
+                spare = _fill(scan, spare, weights, class_of)
+                spare = _spare(scan, count, spare, weights, costs)
             count = _release(scan, count, class_of)
-        following = min(following, key * _LATER + _LATER - 1)
-        if following < codes.shape[1]:
+        if is_filling:
+            following = min(following, key * _LATER + _LATER - 1)
+        if following < highest:
             heapq.heappush(heap, (following, v))
     return classes, looks
 
@@ -217,7 +189,6 @@ def _count_spare(
     """Add up which rows to spare the classes could get that are too small, and what theirs are expected to cost."""
     scan.paid[:found] = 0.0
     scan.spare_paid[:found] = 0.0
-    scan.spare_rows[:found] = 0
     for i in range(count):
         t = scan.left[i]
         scan.paid[scan.number[i]] += weights[t] * prices[t]

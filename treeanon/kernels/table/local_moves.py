@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treeanon.arrays import Flags, Floats, Ints, Longs
-from treeanon.kernels.jit import njit
+from treeanon.kernels.jit import for_rows, njit
 
 _GAIN = 1e-9
 
@@ -60,7 +60,7 @@ def described(class_of: Ints, count: int, data: LocalTuples) -> Classes:
         np.full(count, -1, np.int32),
         np.full(len(class_of), -1, np.int32),
     )
-    _put_all(data, found)
+    for_rows(_put_all, len(class_of))(data, found)
     return found
 
 

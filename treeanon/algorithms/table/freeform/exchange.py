@@ -50,12 +50,12 @@ import numpy as np
 from treeanon.algorithms.table import local, mondrian
 from treeanon.algorithms.table.freeform.exchange_parts import (
     Deadline,
+    Programs,
     Tuples,
     along,
     by_assignments,
     by_exchanges,
     by_giving,
-    by_program,
     cut_by_classes,
     cut_by_count,
     improved,
@@ -77,6 +77,7 @@ from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Ints, Longs
 from treeanon.errors import UsageError
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.exchange import dealt
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 from treeanon.kernels.table.groups import group_numbers
@@ -148,7 +149,9 @@ def _groupings(problem: Problem, k: int, form: Form, style: Style, order: Order)
     costs = table_costs(problem.table, form, style)
     for name in _TRIED if order == "best" else (order,):
         made = ordered(problem.table, name, k=k, form=form, style=style)
-        group, _ = cut_groups(made.rows, best_cuts(ncp_costs(costs, made.rows), len(made.rows), k)[1])
+        group, _ = for_rows(cut_groups, len(made.rows))(
+            made.rows, best_cuts(ncp_costs(costs, made.rows), len(made.rows), k)[1]
+        )
         yield made.name, *_by_group(group, made.rows)
     for mode, split in product(_MODES, _SPLITS):
         group = mondrian.search(problem, mode=mode, split=split, style=style).group
@@ -243,7 +246,7 @@ def exchanged(
     classes = Classes.of_rows(prices)
     tuples = classes.tuples(prices, edges)
     rounds = improve(tuples, seconds, report, begun, is_new)
-    found = dealt(tuples.members, classes.starts, classes.rows)
+    found = for_rows(dealt, len(edges))(tuples.members, classes.starts, classes.rows)
     is_better = float(tuple_costs(prices, found).sum()) < float(tuple_costs(prices, edges).sum())
     return found if is_better else edges, tuples, rounds
 
@@ -270,7 +273,7 @@ def improve(tuples: Tuples, seconds: float, report: Report, begun: float, is_new
     tries = _tries(tuples, seconds)
     shifts = np.random.default_rng(1).random(10_000)
     whole, turn = float(tuples.costs.sum()), 0
-    idle = 0
+    programs, idle = Programs(), 0
     # There is no time to make very many tuples anew. To begin at a heat would be in vain where they are.
     is_anew = tuples.members.size <= _MOST_ANEW
     if is_anew and not is_new:
@@ -285,7 +288,7 @@ def improve(tuples: Tuples, seconds: float, report: Report, begun: float, is_new
             gained += _by_exchanges(tuples, turn, tries, is_anew or turn > 0, shift, is_over)
             rounds["exchange_rounds"] += 1
             if not is_over():
-                gained += _by_programs(tuples, turn, shift, is_over)
+                gained += _by_programs(programs, tuples, turn, shift, is_over)
                 rounds["program_rounds"] += 1
         idle = idle + 1 if gained < _ENOUGH * whole else 0
         whole -= gained
@@ -337,7 +340,7 @@ def _costly(tuples: Tuples, parts: list[Longs]) -> list[Longs]:
     return sorted((part for part in parts if costs[part].sum() > _SMALL), key=lambda part: -costs[part].sum())
 
 
-def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
+def _by_programs(programs: Programs, tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> float:
     """Solve parts of the tuples as linear programs, and gives out again what comes of them; returns the gain."""
     # Large parts take long, and bring more: where there are many classes, small ones come first.
     size = _MOST_SOLVED if len(tuples.most) <= _FEW else min(_SOLVED * 2 ** min(turn, 9), _MOST_SOLVED)
@@ -345,6 +348,6 @@ def _by_programs(tuples: Tuples, turn: int, shift: float, is_over: Deadline) -> 
     parts = _costly(tuples, cut_by_classes(tuples, along(tuples, turn), size, shift))
 
     def work(part: Tuples, number: int) -> Ints | None:
-        return by_program(part, turn * len(parts) + number + 1, is_over)
+        return programs.improved(part, turn * len(parts) + number + 1, is_over)
 
     return improved(tuples, parts, work, is_over)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -90,22 +91,31 @@ def solved(pool: Pool, need: Longs, worth: Floats, width: float) -> Solved | Non
     What is not covered then costs that, and so does what is covered too often. None if the solver does not end well.
     """
     from scipy.optimize import linprog
-    from scipy.sparse import csr_matrix, eye, hstack
 
-    count, k = pool.members.shape
-    classes = len(need)
-    ones = np.ones(count * k)
-    covers = csr_matrix((ones, (pool.members.ravel(), np.repeat(np.arange(count), k))), shape=(classes, count))
-    one = eye(classes, format="csr")
+    count, classes = len(pool.members), len(need)
     costs = np.concatenate([pool.costs, worth + width, width - worth])
-    equal = hstack([covers, one, -one], format="csc")
     # Without bounds a class that was worth too much could be covered too often without end.
     above = np.concatenate([np.full(count, np.inf), need, need])
     bounds = np.stack([np.zeros(len(above)), above], axis=1)
+    equal = _covering(pool.members, classes)
     found = linprog(costs, A_eq=equal, b_eq=need.astype(np.float64), bounds=bounds, method="highs-ds")
     if found.status != 0:
         return None
     return Solved(found.x[:count], np.asarray(found.eqlin.marginals), float(found.x[count:].sum()))
+
+
+def _covering(members: Ints, classes: int) -> Any:
+    """Return which classes each tuple covers, and how often; then one column for a class, and one for less of it."""
+    from scipy.sparse import csc_matrix
+
+    is_first = np.ones(members.shape, np.bool_)
+    is_first[:, 1:] = members[:, 1:] != members[:, :-1]
+    first = np.append(np.flatnonzero(is_first), members.size)
+    own = np.arange(classes)
+    times = np.concatenate([np.diff(first), np.ones(classes), -np.ones(classes)])
+    rows = np.concatenate([members[is_first], own, own])
+    starts = np.append(0, np.cumsum(np.append(is_first.sum(axis=1), np.ones(2 * classes, np.int64))))
+    return csc_matrix((times, rows, starts), shape=(classes, len(members) + 2 * classes))
 
 
 def best_tuples(demand: Demand, members: Ints, is_over: Callable[[], bool]) -> Ints | None:

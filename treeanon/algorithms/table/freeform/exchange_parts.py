@@ -35,13 +35,12 @@ import numpy as np
 from treeanon.algorithms.table.freeform.exchange_master import Demand, Pool, best_tuples, priced
 from treeanon.algorithms.table.freeform.graph import prices_within
 from treeanon.arrays import Floats, Ints, Longs, unique_values
-from treeanon.kernels.table.exchange import Near, costly, exchange, slots_of
-from treeanon.kernels.table.exchange_walk import NEVER, fill_offers, worthiest
+from treeanon.kernels.table.exchange import Near, exchange, slots_of
+from treeanon.kernels.table.exchange_walk import HARD, NEVER, fill_offers, worthiest
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 
 _PATIENCE = 2
 _GUIDED, _SOFT, _IDLE = 100, 0.6, 10
-_HARD: Floats = np.zeros(0)
 
 
 def guided(prices: Prices, members: Ints, most: Ints, seed: int, is_over: Callable[[], bool]) -> Ints:
@@ -106,7 +105,7 @@ def made_anew(prices: Prices, members: Ints, most: Ints, places: Longs, is_over:
     return found
 
 
-def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats, soft: Floats = _HARD) -> float:
+def _assign(prices: Prices, members: Ints, given: Longs, most: Ints, costs: Floats, soft: Floats = HARD) -> float:
     """Give out again, in place, what the tuples give away, at the least cost; return what is gained.
 
     `soft` is that of `fill_offers`; the gain is then told in what it asks for.
@@ -134,6 +133,7 @@ def _fits(members: Ints, most: Ints) -> bool:
 Deadline = Callable[[], bool]
 
 _TRIES = 1 << 17
+_COSTS_NOTHING = 1e-12
 _REACH = 40
 
 
@@ -183,7 +183,7 @@ def by_exchanges(tuples: Tuples, heats: Iterable[float], tries: int, seed: int, 
     slots, near = slots_of(members, len(tuples.most)), tuples.near
     state = np.array([seed * 7919 + 88172645463325252], np.int64)
     for heat in heats:
-        live = costly(tuples.prices, members)
+        live = np.flatnonzero(tuple_costs(tuples.prices, members) > _COSTS_NOTHING)
         left = len(live) * members.shape[1] * tries
         while left > 0 and not is_over():
             now = min(left, _TRIES)
@@ -192,12 +192,26 @@ def by_exchanges(tuples: Tuples, heats: Iterable[float], tries: int, seed: int, 
     return members
 
 
-def by_program(tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
-    """Return the members as a linear program over tuples has them, then given out again; None if it came to no end."""
-    need = np.bincount(tuples.members.ravel(), minlength=len(tuples.most)).astype(np.int64)
-    demand = Demand(tuples.prices, need, tuples.most, tuples.members.shape[1])
-    found = best_tuples(demand, tuples.members, is_over)
-    return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
+class Programs:
+    """Linear programs over parts of the tuples of a table; one that is asked for again is not solved again.
+
+    Of few classes all tuples are one part, the same in every round that gains nothing. The last is kept alone.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, Ints | None] = b"", None
+
+    def improved(self, tuples: Tuples, seed: int, is_over: Deadline) -> Ints | None:
+        """Return the members as a program has them, then given out again; None if it came to no end."""
+        own = np.sort(tuples.members, axis=1)
+        asked = own[np.lexsort(own.T)].tobytes() + tuples.prices.values.tobytes()
+        known, found = self._last
+        if asked != known:
+            need = np.bincount(tuples.members.ravel(), minlength=len(tuples.most)).astype(np.int64)
+            demand = Demand(tuples.prices, need, tuples.most, tuples.members.shape[1])
+            found = best_tuples(demand, tuples.members, is_over)
+            self._last = asked, found
+        return None if found is None else reassigned(tuples.prices, found, tuples.most, seed, is_over)
 
 
 def by_assignments(tuples: Tuples, is_over: Deadline) -> Ints | None:
@@ -263,7 +277,7 @@ def cut_by_classes(tuples: Tuples, rows: Longs, size: int, shift: float) -> list
 
 
 _SHARES = 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.0005, 0.0
-_ROUNDS, _LOOKS = 20, 1_000_000
+_ROUNDS, _WIDTH, _LOOKS = 8, 0.16, 1_000_000
 
 
 def least_cost(tuples: Tuples, seconds: float = 60.0, *, looks: int = _LOOKS) -> float:
@@ -283,7 +297,7 @@ def least_cost(tuples: Tuples, seconds: float = 60.0, *, looks: int = _LOOKS) ->
         added = 1
         while added and time.monotonic() < end:
             found = priced(demand, pool, worth, width, _ROUNDS, lambda: False)
-            worth, width = (worth, width) if found is None else (found[2], _ROUNDS * float(abs(worth).mean()) / 1000)
+            worth, width = (worth, width) if found is None else (found[2], _WIDTH * float(abs(worth).mean()))
             bound, added = _bound(demand, pool, worth, share, looks)
             best = max(best, bound)
     return best

@@ -43,6 +43,7 @@ from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.result import recoded_members
 from treeanon.arrays import Floats, Ints, Longs
 from treeanon.errors import UsageError
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.freeform_prices import Prices, tuple_costs
 from treeanon.kernels.table.freeform_rounds import component_of, go_on_matching, set_aside
 from treeanon.kernels.table.orders import Scales
@@ -154,10 +155,10 @@ def drawn_matchings(graph: Graph, randomness: Randomness) -> Matchings:
     >>> sorted(drawn_matchings(graph, Randomness()).original.T.tolist())
     [[0, 1, 2], [1, 2, 0]]
     """
-    part, parts = component_of(np.ascontiguousarray(graph.edges))
+    part, parts = for_rows(component_of, len(graph))(np.ascontiguousarray(graph.edges))
     edges = graph.edges.copy()
     for degree in range(graph.k, 1, -1):
-        set_aside(edges, degree, _drawn_slots(edges, degree, randomness))
+        for_rows(set_aside, len(graph))(edges, degree, _drawn_slots(edges, degree, randomness))
     return Matchings(edges, part, parts)
 
 
@@ -178,7 +179,9 @@ def _drawn_slots(edges: Ints, degree: int, randomness: Randomness) -> Ints:
     order = randomness.order(rows)
     done = 0
     while done < rows:
-        done = go_on_matching(edges, degree, order, done, owner, slot, randomness.draws(4 * rows + _ROOM))
+        done = for_rows(go_on_matching, rows)(
+            edges, degree, order, done, owner, slot, randomness.draws(4 * rows + _ROOM)
+        )
     return slot
 
 

@@ -57,8 +57,10 @@ from treeanon.algorithms.table.onedim.orders import Order, ordered
 from treeanon.algorithms.table.problem import Problem
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Longs
+from treeanon.kernels.jit import for_rows
+from treeanon.kernels.table.exchange_walk import HARD, fill_offers
 from treeanon.kernels.table.freeform_originals import original_rounds
-from treeanon.kernels.table.freeform_rounds import all_free, greedy_rounds, sorted_rounds, step_matrix
+from treeanon.kernels.table.freeform_rounds import all_free, greedy_rounds, sorted_rounds
 from treeanon.metrics.table.ncp import Form
 from treeanon.randomness import Randomness
 
@@ -95,8 +97,8 @@ def greedy(
 def solved_greedily(block: Block) -> Solved:
     """Return the edges of a block's tuples."""
     edges, counts = block.begun(), np.zeros(3, np.int64)
-    free = all_free(block.classes, block.prices.cells)
-    greedy_rounds(block.prices, free, np.arange(len(block)), edges, counts)
+    free = for_rows(all_free, len(block))(block.classes, block.prices.cells)
+    for_rows(greedy_rounds, len(block))(block.prices, free, np.arange(len(block)), edges, counts)
     return edges, dead_ends(counts)
 
 
@@ -169,13 +171,14 @@ def solved_hungarian(block: Block, is_over: Callable[[], bool] = lambda: False) 
     from scipy.optimize import linear_sum_assignment
 
     edges = block.begun()
-    # More than all tuples together can grow in a round: none is given what it covers, as there is a way without.
-    forbidden = 2.0 * len(block.prices.kinds) * len(block) + 1.0
-    costs = np.empty((len(block), len(block)))
+    once, all_rows, costs = np.ones(len(block), np.int32), np.arange(len(block)), np.empty((len(block), len(block)))
     for number in range(1, block.k):
         if is_over():
             raise TimeoutError
-        step_matrix(block.prices, edges, number, forbidden, costs)
+        edges[:, number] = all_rows
+        given = np.full(len(block), number)
+        # No tuple is given what it covers, as there is a way without.
+        fill_offers(block.prices, np.ascontiguousarray(edges[:, : number + 1]), given, once, HARD, costs)
         edges[:, number] = linear_sum_assignment(costs)[1]
     return edges, {}
 

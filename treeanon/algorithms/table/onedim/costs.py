@@ -19,6 +19,7 @@ import numpy as np
 from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.result import style_of
 from treeanon.arrays import Floats, Ints, Longs
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.onedim import add_extent_costs, add_node_costs, add_range_costs, add_set_costs, extend_cuts
 from treeanon.kernels.table.onedim_diversity_loss import Prices, partition_price
 from treeanon.kernels.table.orders import NODES, RANGES, SETS, Scales
@@ -77,11 +78,15 @@ class ColumnCosts:
     def add(self, values: Ints, k: int, first: int, costs: Floats) -> None:
         """Add to costs[i, s - k], for all s from k to 2k - 1, what the s values from number first + i on cost."""
         if self.kind == RANGES:
-            add_range_costs(values, self.shares, self.mixed, k, first, costs)
+            for_rows(add_range_costs, len(values))(values, self.shares, self.mixed, k, first, costs)
         elif self.kind == NODES:
-            add_node_costs(values, self.shares, self.parent, self.end, self.mixed, k, first, costs)
+            for_rows(add_node_costs, len(values))(
+                values, self.shares, self.parent, self.end, self.mixed, k, first, costs
+            )
         else:
-            add_set_costs(values, len(self.shares), float(self.shares[0]), self.mixed, k, first, costs)
+            for_rows(add_set_costs, len(values))(
+                values, len(self.shares), float(self.shares[0]), self.mixed, k, first, costs
+            )
 
 
 def table_costs(table: Table, form: Form, style: Style) -> list[ColumnCosts]:
@@ -158,7 +163,7 @@ def best_cuts(costs: GroupCosts, rows: int, k: int) -> tuple[float, Longs]:
         return costs(k, start, min(start + step, rows - k + 1))
 
     for start, found in zip(starts, _few_ahead(block, starts), strict=True):
-        extend_cuts(found, k, start, best, size)
+        for_rows(extend_cuts, rows)(found, k, start, best, size)
     return float(best[-1]), size
 
 

@@ -27,6 +27,7 @@ from treeanon.algorithms.table.registry import Style
 from treeanon.algorithms.table.result import Partition
 from treeanon.arrays import Longs
 from treeanon.errors import UsageError
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.onedim import cut_groups
 from treeanon.metrics.table.ncp import Form
 from treeanon.privacy.models.model import asks_for_size
@@ -66,7 +67,7 @@ def search(
     found = ordered(problem.table, order, k=k, form=form, style=style, columns=columns, bits=bits, centers=centers)
     costs = extent_costs(found.places) if fast else ncp_costs(table_costs(problem.table, form, style), found.rows)
     loss, size = best_cuts(costs, len(found.rows), k)
-    group, groups = cut_groups(found.rows, size)
+    group, groups = for_rows(cut_groups, len(found.rows))(found.rows, size)
     counts: dict[str, str | float] = {"order": found.name, "groups": groups}
     if look_back:
         group, loss, counts["swaps"] = _swapped(problem, found.rows, group, look_back, form, style)

@@ -31,6 +31,7 @@ from treeanon.algorithms.table.onedim.costs import ColumnCosts, sampled_loss, sc
 from treeanon.algorithms.table.registry import Style
 from treeanon.arrays import Floats, Ints, Longs, Words, unique_values
 from treeanon.errors import UsageError
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.centers import center_tree, nearest_centers
 from treeanon.kernels.table.onedim import turn_back, walked
 from treeanon.kernels.table.orders import WORD, adaptive_rows, hilbert_words
@@ -133,7 +134,7 @@ def adaptive_order(columns: list[ColumnCosts], k: int) -> Longs:
     [0, 2, 1, 3]
     """
     values, scales = scales_of(columns)
-    return adaptive_rows(values, scales, k) if len(values) else np.zeros(0, np.int64)
+    return for_rows(adaptive_rows, len(values))(values, scales, k) if len(values) else np.zeros(0, np.int64)
 
 
 def lexicographic_order(points: Points, columns: Longs) -> tuple[Longs, Floats]:
@@ -147,13 +148,13 @@ def lexicographic_order(points: Points, columns: Longs) -> tuple[Longs, Floats]:
     [[0, 1, 3, 2], [0.0, 1.0, 2.0, 3.0]]
     """
     rows = sorted_rows(tuple_keys(points, columns))
-    turn_back(rows, points.points, columns)
+    for_rows(turn_back, len(rows))(rows, points.points, columns)
     return rows, walk(points, rows)
 
 
 def walk(points: Points, rows: Longs) -> Floats:
     """Return how far it is along the rows to each of them: the steps in all columns, each column being 1 long."""
-    return walked(rows, points.points, points.scale)
+    return for_rows(walked, len(rows))(rows, points.points, points.scale)
 
 
 def few_values_first(points: Points) -> Longs:
@@ -195,7 +196,7 @@ def curve_places(points: Points, bits: int) -> Words:
     words = np.zeros((len(points), -(-bits * len(points.sizes) // WORD)), np.uint64)
 
     def task(block: slice) -> None:
-        hilbert_words(points.points[block], points.sizes, bits, words[block])
+        for_rows(hilbert_words, len(points))(points.points[block], points.sizes, bits, words[block])
 
     in_blocks(task, len(points))
     return words
@@ -244,10 +245,12 @@ def idistance_order(points: Points, centers: int | None = None, seed: int = 0) -
 def _nearest(points: Points, centers: Floats) -> tuple[Longs, Floats]:
     nearest, distance = np.empty(len(points), np.int64), np.empty(len(points))
 
-    tree = center_tree(centers)
+    tree = for_rows(center_tree, len(points))(centers)
 
     def task(block: slice) -> None:
-        nearest_centers(points.points[block], points.scale, centers, *tree, nearest[block], distance[block])
+        for_rows(nearest_centers, len(points))(
+            points.points[block], points.scale, centers, *tree, nearest[block], distance[block]
+        )
 
     in_blocks(task, len(points))
     return nearest, distance
