@@ -83,7 +83,9 @@ def run(bench: Bench, folder: Path | None, results: Path | None) -> Ratios:
     command = [sys.executable, str(HERE / bench.command[0]), *bench.command[1:], *([str(folder)] if folder else [])]
     command += ["--results", str(results)] if results and bench.tables else []
     with tempfile.NamedTemporaryFile("r", suffix=".jsonl") as file:
-        process = subprocess.Popen(command, env={**os.environ, NOTES: file.name})
+        # As the command has it: see treeanon/cli/main.py.
+        pages = {"NUMPY_MADVISE_HUGEPAGE": "0"}
+        process = subprocess.Popen(command, env={**pages, **os.environ, NOTES: file.name})
         # Unlike `subprocess.run` this tells what the bench and all that it waited for have used.
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

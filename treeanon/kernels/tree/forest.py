@@ -53,6 +53,9 @@ def _canonical(offsets: Longs, parent: Ints, label: Ints, rank: Ints) -> tuple[L
         list_children(parent, base, size, space[0], space[1])
         filled = canonical_record(label, base, rank, space, work, out_parent, out_label, filled)
         out_offsets[r + 1] = filled
+    if 8 * filled < 7 * len(label):
+        # What is not used is given back.
+        return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
     return out_offsets, out_parent[:filled], out_label[:filled]
 
 

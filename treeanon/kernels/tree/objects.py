@@ -29,13 +29,15 @@ def canonical_trees(offsets: Longs, parent: Ints, label: Ints, rank: Ints, types
     for the labels themselves), objects of one type by what they hold, in this order.
     """
     threads = (os.cpu_count() or 1) if len(label) >= _MANY_NODES else 1
-    bounds = np.searchsorted(offsets, [len(label) * i // threads for i in range(threads)]).tolist()
 
     def part(begin: int, end: int) -> tuple[Longs, Ints, Ints]:
         first, last = offsets[begin], offsets[end]
         trees = offsets[begin : end + 1] - first, parent[first:last], label[first:last]
         return _canonical_objects(types, *read_only(*trees, rank)) if types else canonical(*trees, rank)
 
+    if threads == 1:
+        return part(0, len(offsets) - 1)
+    bounds = np.searchsorted(offsets, [len(label) * i // threads for i in range(threads)]).tolist()
     with ThreadPoolExecutor(threads) as pool:
         parts = list(pool.map(part, bounds, [*bounds[1:], len(offsets) - 1]))
     begins = np.cumsum([0, *(each[0][-1] for each in parts)])
@@ -61,6 +63,9 @@ def _canonical_objects(types: int, offsets: Longs, parent: Ints, label: Ints, ra
         list_children(parent, base, offsets[r + 1] - base, space[0], space[1])
         filled = canonical_object_record(label, base, rank, space, work, out_parent, out_label, filled, types)
         out_offsets[r + 1] = filled
+    if 8 * filled < 7 * len(label):
+        # What is not used is given back.
+        return out_offsets, out_parent[:filled].copy(), out_label[:filled].copy()
     return out_offsets, out_parent[:filled], out_label[:filled]
 
 
