@@ -103,34 +103,37 @@ class PairSupports:
         jobs: int,
     ) -> None:
         """Make the record sets of labels and of relations that can be published, as long as they fit in memory."""
-        count = len(self.shared)
-        wanted = (self.related > 0) & ~self.conflict[:, :, None] & np.tri(count, k=-1, dtype=bool).T[:, :, None]
-        seldom = np.diagonal(self.shared) < records // _SELDOM
-        wanted[seldom] = wanted[:, seldom] = False
-        own = np.flatnonzero(~seldom)
+        often = np.flatnonzero(np.diagonal(self.shared) >= records // _SELDOM)
+        among, own = np.ix_(often, often), np.arange(len(often))
+        upper = np.tri(len(often), k=-1, dtype=bool).T
+        wanted = (self.related[among] > 0) & (upper & ~self.conflict[among])[:, :, None]
         wanted[own, own, 0] = True
         rows, columns, kinds = np.nonzero(wanted)
-        number = np.append(np.where(seldom, np.int32(-1), np.arange(count, dtype=np.int32)), np.int32(-1))[self.number]
 
         def sizes(shared: Table, related: Relations) -> Longs:
-            counted: Longs = np.where(rows == columns, shared[rows, columns], related[rows, columns, kinds])
+            a, b = often[rows], often[columns]
+            counted: Longs = np.where(rows == columns, shared[a, b], related[a, b, kinds])
             return counted.astype(np.int64)
 
         if LastingSets.bytes_for(records, sizes(self.shared, self.related)) > MOST_BYTES:
             rows, columns, kinds = own, own, np.zeros_like(own)
-        self.set_of[rows, columns, kinds] = self.set_of[columns, rows, kinds] = np.arange(len(rows), dtype=np.int32)
         sets = self.lasting = LastingSets(records, sizes(self.shared, self.related), jobs)
+        # Of these labels alone, so that what is looked up for every node stays in the cache.
+        set_of = np.full(wanted.shape, -1, np.int32)
+        set_of[rows, columns, kinds] = set_of[columns, rows, kinds] = np.arange(len(rows), dtype=np.int32)
+        self.set_of[among] = set_of
+        number = np.full_like(self.number, -1)
+        number[np.flatnonzero(self.number >= 0)[often]] = own
+        trees = *self._trees[:-1], number
         # Where each thread begins in a list: after what the threads before it will put there.
         begins = [np.zeros(len(rows), np.int64), *(sizes(*part) for part in parts[:-1])]
-
-        trees = *self._trees[:-1], number
 
         def fill(i: int) -> None:
             arrays = sets.kind, sets.at, sets.rows, sets.lists, begins[i]
             if self.indexed.types:
-                fill_object_pairs(*trees, self.set_of, *arrays, self.indexed.types, bounds[i], bounds[i + 1])
+                fill_object_pairs(*trees, set_of, *arrays, self.indexed.types, bounds[i], bounds[i + 1])
             else:
-                fill_pairs(*trees, np.ascontiguousarray(self.set_of[:, :, 0]), *arrays, bounds[i], bounds[i + 1])
+                fill_pairs(*trees, np.ascontiguousarray(set_of[:, :, 0]), *arrays, bounds[i], bounds[i + 1])
 
         list(pool.map(fill, range(jobs)))
 
