@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -118,9 +119,11 @@ class Objective:
 
     def of_release(self, after: Forest, kept: Longs | None = None) -> float:
         """Return the cost of a release, whose record i comes from record kept[i] of the input (None: from i)."""
-        values = value_loss(self.before, after, kept, weights=self.by_name).total
-        relations = relations_kept(self.before, after, kept, counted=self.related).total
-        return values + 1 - relations + self.objects_weight * self._objects_lost(after, kept)
+        with ThreadPoolExecutor(1) as beside:
+            relations = beside.submit(relations_kept, self.before, after, kept, counted=self.related)
+            values = value_loss(self.before, after, kept, weights=self.by_name).total
+            objects = self._objects_lost(after, kept)
+            return values + 1 - relations.result().total + self.objects_weight * objects
 
     def relations_per_gain(self, walked: WalkResult, *, with_nodes: bool = False) -> float:
         """Return how many relations of records cost as much as one unit of a walk's gain (records times loss).
