@@ -36,6 +36,24 @@ def test_a_named_tuple_is_another_type_than_a_tuple() -> None:
     assert ahead.read(line)[1] == (kind,) != (numba.types.Tuple(kind.types),)
 
 
+def test_for_the_kernel_that_the_helper_is_at_the_release_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "_started", [])
+    monkeypatch.setattr(ahead, "_told", b"")
+    assert not ahead.wait_for("walk (int64,)")
+    code = "print('first (int64,)', flush=True); print('walk (int64,)', flush=True); input()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as helper:
+        assert helper.stdin is not None and helper.stdout is not None
+        os.set_blocking(helper.stdout.fileno(), False)
+        ahead._started.append(helper)
+        while b"walk" not in ahead._told:
+            assert not ahead.wait_for("first (int64,) of another")
+        # It is past the first, and not at what ends alike.
+        assert not ahead.wait_for("first (int64,)") and not ahead.wait_for("alk (int64,)")
+        monkeypatch.setattr("select.select", lambda *_: helper.stdin.close() or helper.wait())
+        assert ahead.wait_for("walk (int64,)") and helper.returncode is not None
+        assert not ahead.wait_for("walk (int64,)")
+
+
 class Noted:
     """What stands for a kernel, and notes that it is compiled."""
 

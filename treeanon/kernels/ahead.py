@@ -2,10 +2,10 @@
 
 While a first release compiles those that it needs first, a helper compiles the last ones. The helper is a process of
 its own. It goes through a list from its end, and the release comes to need what is there from its beginning; by what
-is kept on disk they meet in between. `first.txt` has lists with an empty line between: the searches that a list is
-for, then its kernels. The first is of the default search, the others are of what searches need beyond that: first what
-only many persons need. Lists out of date cost time, and nothing else.
-`python -m tests.support.first_kernels` writes them.
+is kept on disk they meet in between, where the release waits for the kernel that the helper is at. `first.txt` has
+lists with an empty line between: the searches that a list is for, then its kernels. The first is of the default search,
+the others are of what searches need beyond that: first what only many persons need. Lists out of date cost time, and
+nothing else. `python -m tests.support.first_kernels` writes them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import subprocess
@@ -33,6 +33,12 @@ _search = ""
 """The search of the release, if one is to be made."""
 
 _started: list[subprocess.Popen[bytes]] = []
+
+_told = b""
+"""The lines that the helper has told, each when it began with the kernel; none when it is done with all."""
+
+_LONGEST = 20.0
+"""Seconds that the release waits for one kernel at most."""
 
 
 def _may_start() -> bool:
@@ -102,9 +108,36 @@ def _start(search: str) -> None:
     nothing = subprocess.DEVNULL
     with suppress(OSError):
         command, environment = _command(str(os.getpid()), search)
-        helper = subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, env=environment)
+        pipe = subprocess.PIPE
+        helper = subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=nothing, env=environment)
+        assert helper.stdout is not None
+        os.set_blocking(helper.stdout.fileno(), False)
         _started.append(helper)
         atexit.register(_end, helper)
+
+
+def wait_for(line: str) -> bool:
+    """Wait until the helper has done the kernel of a line, if it is at that; return whether it was."""
+    if not _started or (told := _started[0].stdout) is None or not _is_at(line, told):
+        return False
+    from select import select
+
+    until = time.monotonic() + _LONGEST
+    while _is_at(line, told) and (left := until - time.monotonic()) > 0:
+        select([told], [], [], left)
+    return True
+
+
+def _is_at(line: str, told: IO[bytes]) -> bool:
+    """Return whether the helper, by what it has told, is at the kernel of a line."""
+    global _told
+    with suppress(BlockingIOError):
+        while True:
+            more = os.read(told.fileno(), 1 << 16)
+            _told = _told + more if more else b""
+            if not more:
+                break
+    return _told.splitlines()[-1:] == [line.encode()]
 
 
 def _command(*arguments: str) -> tuple[list[str], dict[str, str]]:
@@ -122,6 +155,10 @@ def _command(*arguments: str) -> tuple[list[str], dict[str, str]]:
 def _end(helper: subprocess.Popen[bytes]) -> None:
     helper.kill()
     helper.wait()
+    for pipe in (helper.stdin, helper.stdout):
+        if pipe is not None:
+            with suppress(OSError):
+                pipe.close()
 
 
 class Beside:
@@ -174,9 +211,6 @@ class Beside:
         process, self.process = self.process, None
         if process is not None and self.owner == os.getpid():
             _end(process)
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr]
         atexit.unregister(self.end)
 
 
@@ -241,10 +275,15 @@ def read(line: str) -> tuple[Any, tuple[Any, ...]]:
 
 
 def compile_listed(caller: int, search: str) -> None:
-    """Compile and keep the kernels of a search, from the last, as long as the process that wants them is there."""
+    """Compile and keep the kernels of a search, from the last, as long as the process that wants them is there.
+
+    Tells which it is at.
+    """
     for line in reversed(lists()[search]):
         if os.getppid() != caller:
             return
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
         with suppress(Exception):
             kernel, types = read(line)
             kernel.compile(types)

@@ -164,6 +164,8 @@ def _load(compiled: Any, signature: Any, target: Any) -> Any:
     """Return what is kept on disk of a kernel, compiled by another process if it may; None if there is nothing."""
     load = partial(_whole.load, compiled._cache, signature, target)
     found = load()
+    if found is None and isinstance(signature, tuple) and _ahead.wait_for(_ahead.spelled(compiled, signature)):
+        found = load()
     if found is None and _ahead.beside is not None and isinstance(signature, tuple):
         data = {"dispatcher": compiled, "args": signature, "return_type": None}
         with event.trigger_event("numba:compile", data=data):

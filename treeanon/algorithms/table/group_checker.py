@@ -15,6 +15,7 @@ import numpy as np
 
 from treeanon.algorithms.table.problem import Problem
 from treeanon.arrays import Flags, Ints, Longs, narrowed, unique_values
+from treeanon.kernels.jit import for_rows
 from treeanon.kernels.table.groups import group_numbers
 from treeanon.kernels.table.tuples import add_field, distinct, histogram, persons_in, persons_losing
 from treeanon.privacy.models.model import Model, is_joined, judged
@@ -56,7 +57,7 @@ class Fields:
         """Return a key for every row; -1 in a column becomes its `missing`."""
         keys = np.zeros((len(columns[0]), self.words), np.int64)
         for codes, gap, (word, shift, _) in zip(columns, missing, self.places.tolist(), strict=True):
-            add_field(keys, np.ascontiguousarray(codes, np.int32), gap, word, shift)
+            for_rows(add_field, len(keys))(keys, np.ascontiguousarray(codes, np.int32), gap, word, shift)
         return keys
 
     def unpack(self, keys: Longs, column: int) -> Ints:
@@ -111,7 +112,7 @@ class Tuples:
         sizes = [len(column.hierarchy) for column in columns]
         fields = Fields.of([size + 1 for size in sizes])
         keys = fields.pack([column.codes for column in columns], sizes)
-        first, rows, tuple_of = distinct(keys)
+        first, rows, tuple_of = for_rows(distinct, len(keys))(keys)
         person = None
         none = np.empty(0, np.int32)
         pairs = none, none
