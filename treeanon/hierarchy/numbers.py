@@ -358,7 +358,8 @@ class NumberTexts(Sequence[str]):
             for part, own in zip(read, steps, strict=True)
         ]
         numbers = [own for own in kept if own is not None]
-        return cls(unique_values(np.concatenate(numbers)), decimals) if len(numbers) == len(parts) else None
+        found = unique_values(np.concatenate([np.empty(0, np.int64), *numbers]))
+        return cls(found, decimals) if len(numbers) == len(parts) else None
 
     def __reduce__(self) -> Any:
         return NumberTexts, (self.steps, self.decimals, None, self.kept)
