@@ -412,6 +412,18 @@ def test_broken_data(tmp_path: Path, change: Any, words: str) -> None:
     assert "secret" not in str(wrong.value)
 
 
+def test_errors_name_the_row_as_it_was_read(tmp_path: Path) -> None:
+    """Also after rows that no fast reader takes, and after rows of nobody that are left out."""
+    source = put(bulk(4), tmp_path / "in")
+    rows = [{"gender": "f"}, *({"id": f"secret{n}"} for n in (0, 1, 2, 1, 3))]
+    lines = [json.dumps(row) for row in rows]
+    lines[3] = lines[3].replace('"id"', '"i\\u0064"')
+    (source / "Patient.000.ndjson").write_text("\n".join(lines) + "\n")
+    (source / "Patient.001.ndjson").unlink()
+    with pytest.raises(DataError, match=r"record 5, Patient\.id: has the same person"):
+        ta.read(source, schema_of(), on_error="skip")
+
+
 def test_what_is_broken_can_be_left_out(tmp_path: Path) -> None:
     rows = bulk(20)
     gone = rows["Patient"].pop()["id"]

@@ -34,3 +34,15 @@ def spark() -> Iterator[Any]:
         found.conf.set(name, value)
     yield found
     found.stop()
+
+
+@pytest.fixture
+def split(spark: Any) -> Iterator[None]:
+    """Have Spark read files in small pieces."""
+    small = {"spark.sql.files.maxPartitionBytes": "900", "spark.sql.files.openCostInBytes": "1"}
+    before = {name: spark.conf.get(name) for name in small}
+    for values in (small, before):
+        for name, value in values.items():
+            spark.conf.set(name, value)
+        if values is small:
+            yield

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from collections import defaultdict
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -140,6 +139,44 @@ def test_a_row_of_nobody_is_named_by_its_line(spark: Any, tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
+def test_rows_without_numbers_and_rows_that_are_left_out(spark: Any, tmp_path: Path) -> None:
+    """Also where a whole part of the input has no number, or nothing but rows of nobody."""
+    schema = Schema.loads(
+        SCHEMA.replace("OBJECTS", "merged") + '[[class]]\nname = "cost"\npath = "cost"\ntype = "number"\n'
+        "hierarchy = { intervals = [5, 10] }\n"
+    )
+    rows = rows_of(6, 8)
+    for number, row in enumerate(rows):
+        row |= {"subject": {}} if number % 3 == 1 else {}
+        row |= {"cost": number} if number < 1 else {}
+    source = write(tmp_path / "rows.ndjson", rows)
+    forest = ta.read(source, schema, on_error="skip")
+    assert forest.report is not None and forest.report.skipped > 4
+    options = ReadOptions(on_error="skip")
+    given = lines_of_files(spark, str(source), "ndjson")
+    given = replace(given, frame=given.frame.repartition(12))
+    with (
+        closing(with_persons_together(given, schema, options)) as lines,
+        kept(read_dataset(lines, schema, options)) as dataset,
+    ):
+        read = joined([*forests_of(dataset.frame.toArrow().to_batches(), dataset.schema, dataset.classes)])
+    assert records(read) == records(forest)
+    assert dataset.report.as_dict() == forest.report.as_dict()
+
+
+def test_persons_who_are_left_out_leave_no_gap_in_the_numbers(spark: Any, tmp_path: Path) -> None:
+    rows = [{"subject": {"reference": n}, "sex": "FM"[n % 2], "ward": f"W{n % 2}"} for n in range(30)]
+    rows[11]["ward"] = "W0"
+    schema, source, out = schema_of("merged"), write(tmp_path / "rows.ndjson", rows), tmp_path / "out"
+    release = engine_named("spark").publish(
+        Job(str(source), schema, str(out)), request_of(k=3, max_suppressed=1, seed=1)
+    )
+    assert release.as_dict()["suppressed"] == 1
+    written = [json.loads(line) for path in out.iterdir() for line in path.read_text().splitlines()]
+    assert {row["subject"]["reference"] for row in written} == set(range(1, 30))
+    assert not ta.verify(out, schema=schema, k=3).beyond
+
+
 def flat_schema(form: str) -> Schema:
     text = SCHEMA.replace("ndjson", form).replace('objects = "OBJECTS"\n', "").replace("drugs[].name", "drug")
     return Schema.loads(text.replace('under = "/"\n', "").replace("subject.reference", "whose"))
@@ -152,18 +189,6 @@ def flat_rows(seed: int) -> list[dict[str, str | None]]:
         for row in rows_of(seed)
         for drug in [*(one["name"] for one in row["drugs"]), None]
     ]
-
-
-@pytest.fixture
-def split(spark: Any) -> Iterator[None]:
-    """Have Spark read files in small pieces."""
-    small = {"spark.sql.files.maxPartitionBytes": "900", "spark.sql.files.openCostInBytes": "1"}
-    before = {name: spark.conf.get(name) for name in small}
-    for values in (small, before):
-        for name, value in values.items():
-            spark.conf.set(name, value)
-        if values is small:
-            yield
 
 
 @pytest.mark.usefixtures("split")

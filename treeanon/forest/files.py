@@ -73,6 +73,7 @@ class FilesBuilder(ForestBuilder):
         ]
         self.stores = [RowStore(rows.layout, set(rows.classes.values()), BLOCK) for rows in self.rows]
         self.index = PersonIndex()
+        self.of_persons: list[Ints] = []
         self.is_closed = False
         self.strange = [(0, 0)] * len(self.parts)
         self.spill = Spill()
@@ -88,22 +89,22 @@ class FilesBuilder(ForestBuilder):
         if part and not self.is_closed:
             self._close()
         self.report.skipped += rows.add(facets.taken(batch) if facets.found else batch)
-        for some, ties in rows.drained():
-            self._store(part, some, ties)
+        for some, place, ties in rows.drained():
+            self._store(part, some, place.astype(np.int32), ties)
         if sum(store.unsorted for store in self.stores) >= MOST_ROWS:
             for store in self.stores:
                 store.flush(self.spill.put)
 
-    def _store(self, part: int, rows: Batch, ties: Mapping[str, tuple[Ints, np.ndarray]]) -> None:
+    def _store(self, part: int, rows: Batch, place: Ints, ties: Mapping[str, tuple[Ints, np.ndarray]]) -> None:
         """Put rows with their persons, and what they name and are named, into the store of their kind."""
         codes, digests = ties[KEY_CLASS]
         if self.parts[part].is_persons:
             person = self.index.add(codes, digests)
+            self.of_persons.append(place)
         else:
             person = np.append(self.index.find(digests), -1)[codes].astype(np.int32)
             person[codes < 0] = self.index.fresh(int(np.count_nonzero(codes < 0)))
-        place = self.rows[part].count - rows.records + np.arange(rows.records)
-        columns = [person, place.astype(np.int32)]
+        columns = [person, place]
         for name in (REFERENCE_CLASS, self._name_of(part)):
             given, hashes = ties.get(name, (np.full(rows.records, -1), _NO_DIGESTS))
             columns.append(np.concatenate([hashes, np.zeros((1, 2), np.uint64)])[given])
@@ -121,12 +122,18 @@ class FilesBuilder(ForestBuilder):
     def _close(self) -> None:
         """Have all persons; DataError for two rows of one."""
         self.is_closed = True
-        again = self.index.close()
+        again, places = self.index.close(), self.of_persons
+        self.of_persons = []
         if again >= 0:
-            self._refuse(0, again, "has the same person as a row before it")
+            self._refuse(0, int(np.concatenate(places)[again]), "has the same person as a row before it")
 
     def finish(self, *, show_values: bool = False, jobs: int = 1) -> Forest:
         """Return the forest of the persons; see `ForestBuilder`."""
+        self.gather()
+        return super().finish(show_values=show_values, jobs=jobs)
+
+    def gather(self) -> int:
+        """Put all rows together as persons, and return how many these are."""
         if not self.is_closed:
             self._close()
         for part, (first, times) in enumerate(self.strange):
@@ -145,7 +152,7 @@ class FilesBuilder(ForestBuilder):
         for first, stop in pairwise([0, *ends.tolist()]):
             self._add_persons(first, stop)
         self.stores = []
-        return super().finish(show_values=show_values, jobs=jobs)
+        return self.index.total
 
     def _add_persons(self, first: int, stop: int) -> None:
         """Make records of the rows of some blocks of persons."""

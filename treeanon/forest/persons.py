@@ -97,6 +97,7 @@ class RowBatches:
         self.classes = {name: at for at, name in enumerate(self.names) if name in TIES}
         self.secret = secret or secret_key(_DIGEST)
         self.parts: list[Batch] = []
+        self.places: list[Longs | int] = []
         self.ties: dict[str, tuple[list[Ints], list[np.ndarray]]] = {name: ([], []) for name in self.classes}
         self.count = 0
         self.seen = 0
@@ -123,12 +124,14 @@ class RowBatches:
                 if not self.skip:
                     self._refuse(int(place[nobody].min()))
                 lost += int(nobody.sum())
-                part = without_rows(part, self.layout, nobody)
+                part, place = without_rows(part, self.layout, nobody), place[~nobody]
             for name, at in self.classes.items():
                 codes, digests = self.ties[name]
                 codes.append(np.where(_nothing(part, at), -1, part.tables[0].codes[at]).astype(np.int32))
                 digests.append(digests_of(part.texts[at], self.secret, self.same))
             self.parts.append(part)
+            in_order = len(parts) == 1 and not nobody.any()
+            self.places.append(self.seen if in_order else self.seen + place)
             self.count += part.records
         self.seen += len(places)
         return lost
@@ -145,11 +148,15 @@ class RowBatches:
         places[batch.order] = np.arange(len(batch.order))
         return places
 
-    def drained(self) -> Iterator[tuple[Batch, dict[str, tuple[Ints, np.ndarray]]]]:
-        """Yield the parts so far with the codes and digests of each class that ties rows; all are released."""
-        parts, self.parts = self.parts, []
-        for at, part in enumerate(parts):
-            yield part, {name: (codes[at], digests[at]) for name, (codes, digests) in self.ties.items()}
+    def drained(self) -> Iterator[tuple[Batch, Longs, dict[str, tuple[Ints, np.ndarray]]]]:
+        """Yield the parts so far with the places of their rows among all that were read, and the codes and digests of
+        each class that ties rows; all are released.
+        """
+        parts, self.parts, places, self.places = self.parts, [], self.places, []
+        for at, (part, place) in enumerate(zip(parts, places, strict=True)):
+            if isinstance(place, int):
+                place = np.arange(place, place + part.records)
+            yield part, place, {name: (codes[at], digests[at]) for name, (codes, digests) in self.ties.items()}
         for codes, digests in self.ties.values():
             codes.clear()
             digests.clear()

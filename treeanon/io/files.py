@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -93,13 +93,23 @@ def rows_of_files(source: str | Path, schema: Schema, form: Format, options: Rea
 def _kinds_of(found: Sources, specs: Sequence[FileSpec], form: Format) -> list[list[Source]]:
     """Return the files of each kind: those that its pattern, or its name with numbers around it, matches."""
     kinds: list[list[Source]] = [[] for _ in specs]
+    kind_of = kinds_of_names((item.name for item in found.items), specs, form)
     for item in found.items:
-        own = [at for at, spec in enumerate(specs) if _matches(item.name, spec, form)]
+        if item.name in kind_of:
+            kinds[kind_of[item.name]].append(item)
+    return kinds
+
+
+def kinds_of_names(names: Iterable[str], specs: Sequence[FileSpec], form: Format) -> dict[str, int]:
+    """Return which kind each file is of; those of none are left out."""
+    kinds = {}
+    for name in names:
+        own = [at for at, spec in enumerate(specs) if _matches(name, spec, form)]
         if len(own) > 1:
-            names = " and ".join(repr(specs[at].name) for at in own)
-            raise UsageError(f"files {names} are found by the same name of a file; give each a pattern (files = …)")
+            both = " and ".join(repr(specs[at].name) for at in own)
+            raise UsageError(f"files {both} are found by the same name of a file; give each a pattern (files = …)")
         if own:
-            kinds[own[0]].append(item)
+            kinds[name] = own[0]
     return kinds
 
 
@@ -122,6 +132,28 @@ def _around(name: str) -> re.Pattern[str]:
     before = r"(?:[\W\d_]*[\W_])?" if name[:1].isdigit() else r"[\W\d_]*"
     after = r"(?:[\W_][\W\d_]*)?" if name[-1:].isdigit() else r"[\W\d_]*"
     return re.compile(before + re.escape(name) + after)
+
+
+def written_names(spec: FileSpec, form: Format, count: int) -> list[str] | None:
+    """Return the names of so many files of a kind; None if the schema would not find them by numbers again.
+
+    >>> from treeanon.formats import FORMATS
+    >>> from treeanon.schema.paths import parse_path
+    >>> written_names(FileSpec("Visit", parse_path("id", slashed=False)), FORMATS["ndjson"], 2)
+    ['Visit.00001.ndjson', 'Visit.00002.ndjson']
+    """
+    name = written_name(spec, form)
+    if count == 1:
+        return [name]
+    stem, ending = name[: -len(form.endings[0])], form.endings[0]
+    names = [f"{stem}.{number:05}{ending}" for number in range(1, count + 1)]
+    return names if all(_matches(name, spec, form) for name in names) else None
+
+
+def is_written_name(name: str, spec: FileSpec, form: Format) -> bool:
+    """Return whether the file of a kind, or one of several, is named so, in letters of any case."""
+    written = written_name(spec, form).lower()
+    return written in (name.lower(), re.sub(r"\.[0-9]{5}(?=\.[a-z]+$)", "", name.lower()))
 
 
 def written_name(spec: FileSpec, form: Format) -> str:

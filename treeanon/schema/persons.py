@@ -80,13 +80,11 @@ def as_lines(schema: Schema) -> Schema:
 def refuse_persons(schema: Schema, by: str, *, but_rows: bool = False) -> None:
     """UsageError for rows of persons, and for facets, which whoever is named cannot read.
 
-    With `but_rows`, rows of one kind are read, and only files of several kinds are not.
+    With `but_rows`, rows of persons are read.
     """
     refuse_facets(schema, by)
     refuse_references(schema, by)
-    if but_rows and schema.files:
-        raise UsageError(f"several files of one person ([[file]]): {by} reads one kind of rows; use the local engine")
-    if (schema.input.person is not None and not but_rows) or schema.files:
+    if (schema.input.person is not None or schema.files) and not but_rows:
         raise UsageError(f"person: {by} takes each row for a person; use the local engine, or one record per person")
 
 

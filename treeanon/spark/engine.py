@@ -8,25 +8,25 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from treeanon.errors import UsageError
-from treeanon.formats import NESTED
+from treeanon.formats import FORMATS, NESTED
 from treeanon.io.interface import ReadOptions
 from treeanon.release.parameters import is_of_rows
 from treeanon.release.table_release import TableRelease
 from treeanon.release.table_request import TableRequest, table_request_of
 from treeanon.release.tree_request import Request, request_of
 from treeanon.schema import Schema
-from treeanon.schema.persons import as_lines
+from treeanon.schema.persons import as_lines, parts_of
 from treeanon.spark.forms import TABLES, Form, InputForm, form_of, row_forms, source_form, target_form
 from treeanon.spark.interface import DistributedRelease, Job, Notify
 from treeanon.spark.lines import Lines, frame_of_lines, lines_of_frame
 from treeanon.spark.persons import with_persons_together, written_schema
-from treeanon.spark.reading import Dataset, read_dataset
+from treeanon.spark.reading import Dataset, are_rows, read_dataset
 from treeanon.spark.records import persisted, unpersist
 from treeanon.spark.relational_read.reading import lines_of_frames
 from treeanon.spark.relational_write.publishing import TablesTarget, tables_target, write_tables
 from treeanon.spark.session import ARROW, Notifier, interruptible, job_tag, refuse_connected, session, spark_failures
 from treeanon.spark.solving import SolveResult, check_request, release_counts, solve, verify_written
-from treeanon.spark.writing import Target, published_texts, shuffled
+from treeanon.spark.writing import FilesTarget, Target, published_texts, save_kinds, shuffled
 from treeanon.verifier.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -125,6 +125,8 @@ def anonymize_frame(
     """
     notify = notify or Notifier(None, lambda done, total: None)
     check_request(request, schema)
+    if schema.files:
+        raise UsageError("[[file]]: engine spark reads several files of one person, not dataframes")
     request = request.weighted(schema)
     schema = as_lines(request.fitting(schema))
     form = form_of(NESTED)
@@ -157,6 +159,9 @@ def _lines_of(frame: Frames, schema: Schema) -> Lines:
 
 def _target(spark: SparkSession, job: Job, form: InputForm) -> Target:
     """Return the target of a job; raise an error for what cannot be written there."""
+    if isinstance(form, Form) and job.schema.files and are_rows(job.schema, form.document):
+        specs = [part.spec for part in parts_of(job.schema) if part.container >= 0]
+        return FilesTarget(spark, job.target, specs, FORMATS[form.document], force=job.force)
     if isinstance(form, Form):
         return Target(spark, job.target, form.ending, force=job.force)
     return tables_target(spark, job)
@@ -168,11 +173,15 @@ def _written(
     """Write the records to a target, which appears whole or not at all; return the verdict on what was written."""
     notify("writing")
     schema = dataset.schema.for_format(form.document)
-    frame = form.lines(shuffled(published_texts(dataset, solved.recipe, form.document, schema, seed), dataset.records))
+    texts = published_texts(dataset, solved.recipe, form.document, schema, seed)
     verdicts: list[Verdict] = []
 
     def save(place: str) -> None:
-        form.save(frame, written_schema(schema), place)
+        if isinstance(target, FilesTarget):
+            with persisted(texts) as rows:
+                save_kinds(rows, target.specs, target.form, place)
+        else:
+            form.save(form.lines(shuffled(texts, dataset.records)), written_schema(schema), place)
 
     def check(place: str) -> None:
         notify("verifying the output")

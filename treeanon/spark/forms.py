@@ -15,7 +15,7 @@ from treeanon.schema import Schema
 from treeanon.schema.layout import MOVED
 from treeanon.schema.persons import by_row
 from treeanon.spark.interface import Job
-from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame, read_parquet
+from treeanon.spark.lines import Lines, frame_of_lines, lines_of_files, lines_of_frame, lines_of_kinds, read_parquet
 from treeanon.spark.relational_read.reading import lines_of_folder
 from treeanon.spark.session import spark_failures
 from treeanon.spark.table.inputs import JsonRows, flat_format, input_of_files
@@ -63,6 +63,8 @@ def _numbered(frame: DataFrame) -> DataFrame:
 
 
 def _read_lines(spark: SparkSession, source: str, schema: Schema, options: ReadOptions, form: str) -> Lines:
+    if schema.files and not FORMATS[form].names_classes:
+        return lines_of_kinds(spark, source, schema, form)
     return lines_of_files(spark, source, form)
 
 
@@ -179,6 +181,10 @@ def target_form(job: Job, source: InputForm) -> InputForm:
 
 def _form_named(name: str, schema: Schema) -> Form:
     able = form_names()
+    able_of_files = [one for one in able if FORMATS[one].names_classes or FORMATS[one].spark == "lines"]
+    if schema.files and name not in able_of_files:
+        known = " or ".join(able_of_files)
+        raise UsageError(f"[[file]]: engine spark reads and writes several files of one person as {known} alone")
     if name not in able or schema.input.is_flat:
         raise UsageError(f"engine spark reads and writes records as {', '.join(able)}, and folders of tables")
     return form_of(name)

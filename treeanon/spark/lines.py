@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ from treeanon.formats import FORMATS, NESTED
 from treeanon.io.memory import nested_type
 from treeanon.schema import Schema
 from treeanon.schema.layout import MOVED
+from treeanon.schema.persons import parts_of
 from treeanon.spark.records import Batches, batch_of, map_batches, unpersist
 from treeanon.spark.session import spark_failures
 
@@ -43,7 +44,7 @@ class Lines:
 
     Texts joined from tables have the `schema` by which they are read, the schema of the `tables` with its keys, and the
     `report` of what was left out; `close` unpersists the frames in `kept`. Tables of rows of persons have `rows`, which
-    makes the texts.
+    makes the texts. Of several files of one person `kinds` has the kind of each; `ignored` are files of no kind.
     """
 
     frame: DataFrame
@@ -55,6 +56,8 @@ class Lines:
     report: ReadReport | None = None
     kept: Sequence[DataFrame] = ()
     rows: Rows | None = None
+    kinds: Mapping[int, int] = field(default_factory=dict)
+    ignored: int = 0
 
     def close(self) -> None:
         """Unpersist the frames that are kept for the texts."""
@@ -97,6 +100,28 @@ def lines_of_files(spark: SparkSession, source: str, form: str) -> Lines:
         paths = spark.createDataFrame(pa.table({"name": sorted(known)}))
         numbered = paths.select(f.xxhash64("name").alias("file"), "name").collect()
     return Lines(frame, source, form, {row["file"]: _plain(row["name"]) for row in numbered})
+
+
+def lines_of_kinds(spark: SparkSession, source: str, schema: Schema, form: str) -> Lines:
+    """Return the lines of several files of one person; DataError for a kind of which there is none."""
+    from pyspark.sql import functions as f
+
+    from treeanon.io.files import kinds_of_names
+
+    if source.lower().endswith(".zip"):
+        raise UsageError(f"{source}: engine spark reads several files of one person from a folder or a glob")
+    found = lines_of_files(spark, source, form)
+    parts = [part.spec for part in parts_of(schema) if part.container >= 0]
+    kinds = kinds_of_names(found.files.values(), parts, FORMATS[form])
+    for at, spec in enumerate(parts):
+        if at not in kinds.values():
+            raise DataError(f"holds no {form} file of {spec.name}", source=source)
+    files = {file: name for file, name in found.files.items() if name in kinds}
+    ignored = len(set(found.files.values())) - len(kinds)
+    frame = found.frame if not ignored else found.frame.where(f.col("file").isin(list(files)))
+    return replace(
+        found, frame=frame, files=files, kinds={file: kinds[name] for file, name in files.items()}, ignored=ignored
+    )
 
 
 def _endings(form: str) -> str:

@@ -13,17 +13,18 @@ import pickle
 import re
 from base64 import b64decode, b64encode
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import numpy as np
 import pyarrow as pa
 
 from treeanon.errors import DataError
-from treeanon.forest import Classes, Forest, ForestBuilder, ReadReport
+from treeanon.forest import Batch, Classes, Forest, ForestBuilder, ReadReport
 from treeanon.forest.build import hierarchy_for
+from treeanon.forest.files import FilesBuilder
 from treeanon.forest.persons import PersonBuilder
 from treeanon.forest.report import Dropped
 from treeanon.formats import FORMATS
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
 
 
 from treeanon.algorithms.tree.solution import Label, Solution
-from treeanon.arrays import Ints, Longs, unique_values
+from treeanon.arrays import Flags, Ints, Longs, unique_values
 from treeanon.forest.classes import STAR
 from treeanon.spark.spread import Outliers
 
@@ -131,7 +132,7 @@ def read_dataset(lines: Lines, schema: Schema, options: ReadOptions, *, show_val
     """Read texts by a schema into a dataset; DataError names the first invalid record unless these are skipped."""
     from pyspark import StorageLevel
 
-    scan = partial(_scan, form=lines.form, schema=schema, options=options)
+    scan = partial(_scan, form=lines.form, schema=schema, options=options, kinds=lines.kinds)
     read = map_batches(lines.frame, scan, _READ).persist(StorageLevel.DISK_ONLY)
     try:
         table, builder, records = gather(lines, schema, read)
@@ -175,6 +176,7 @@ def gather(lines: Lines, schema: Schema, found: DataFrame) -> tuple[pa.Table, Fo
         builder.report.dropped = Dropped()
         builder.report.add(lines.report)
     builder.report.files = len(set(lines.files.values()))
+    builder.report.ignored_files = lines.ignored
     records = sum(part.records for part in parts)
     if not records:
         raise DataError(nothing_found(schema, lines.form), source=lines.name)
@@ -186,7 +188,8 @@ def encode(lines: Lines, shared: Any, options: ReadOptions) -> DataFrame:
 
     Where few values are published (see `broadcast_published`), the rows have the labels of the dataset.
     """
-    return map_batches(lines.frame, partial(_encode, form=lines.form, shared=shared, options=options), BLOCKS)
+    work = partial(_encode, form=lines.form, shared=shared, options=options, kinds=lines.kinds)
+    return map_batches(lines.frame, work, BLOCKS)
 
 
 def without_hierarchies(schema: Schema) -> Schema:
@@ -258,7 +261,9 @@ def _values(held: pa.Table, known: Any) -> list[Sequence[str]]:
     return [numbers or sorted(texts.to_pylist()), *(pickle.loads(block.as_buffer()) for block in blocks)]
 
 
-def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def _scan(
+    batches: Batches, form: str, schema: Schema, options: ReadOptions, kinds: Mapping[int, int]
+) -> Iterator[pa.RecordBatch]:
     """Yield what was parsed, how often each class has each value that its hierarchy needs, and the partition's report.
 
     Of rows of persons, which are parsed again when all of a person are together, no tables are kept.
@@ -267,10 +272,14 @@ def _scan(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> 
     held: list[Counter[str]] = [Counter() for _ in schema.layout.classes]
     numbers: dict[int, list[NumberTexts]] = {}
     if are_rows(schema, form):
-        persons = _rows_of(batches, form, schema, options)
-        if persons.records:
-            part.records = persons.gather()
-            _note(persons, part, held, numbers)
+        rows = RowsOfPersons(schema, form, options, kinds)
+        try:
+            part.records = rows.builder.gather() if rows.read(batches) else 0
+        except DataError as problem:
+            part.wrong = rows.wrong(problem)
+        else:
+            # Also of rows that were all left out.
+            _note(rows.builder, part, held, numbers)
         yield from _with_blocks(part, held, numbers)
         return
     before: Counter[tuple[int, int]] = Counter()
@@ -315,16 +324,96 @@ def _note(
 
 def are_rows(schema: Schema, form: str) -> bool:
     """Return whether records of a format are rows of persons; trees files have whole persons."""
-    return schema.input.person is not None and not FORMATS[form].names_classes
+    return (schema.input.person is not None or bool(schema.files)) and not FORMATS[form].names_classes
 
 
-def _rows_of(batches: Batches, form: str, schema: Schema, options: ReadOptions) -> PersonBuilder:
-    """Return the rows of a partition, which holds all rows of each of its persons."""
-    builder = PersonBuilder(schema, skip=options.on_error == "skip")
-    for batch in batches:
-        for _, _, texts in blocks_of_batch(batch):
-            read_texts(builder, texts, form, options)
-    return builder
+class RowsOfPersons:
+    """The rows of a partition, which holds all rows of each of its persons: of several files in the order of these.
+
+    `kinds` has of several files the kind of each.
+    """
+
+    def __init__(self, schema: Schema, form: str, options: ReadOptions, kinds: Mapping[int, int]) -> None:
+        skip = options.on_error == "skip"
+        self.builder = FilesBuilder(schema, skip=skip) if schema.files else PersonBuilder(schema, skip=skip)
+        self.form, self.options, self.kinds = form, options, kinds
+        self.places: dict[int, list[pa.RecordBatch]] = {}
+
+    def read(self, batches: Batches) -> bool:
+        """Take in the rows, and return whether there are any."""
+        for batch in batches:
+            at = 0
+            for file, _, texts in blocks_of_batch(batch):
+                if isinstance(self.builder, FilesBuilder):
+                    kind = self.kinds[file]
+                    read = self._left(RowsOfKind(self.builder, kind), texts)
+                    # Without the texts.
+                    own = batch.slice(at, len(texts)).select([0, 1, 3]).filter(pa.array(read))
+                    self.places.setdefault(kind, []).append(own)
+                else:
+                    read_texts(self.builder, texts, self.form, self.options)
+                at += len(texts)
+        return self.builder.records > 0
+
+    def _left(self, taking: RowsOfKind, texts: list[bytes]) -> Flags:
+        """Have rows taken in, and return which were no broken records that are left out."""
+        report = taking.report
+        before, report.broken = report.broken, set()
+        read_texts(taking, texts, self.form, self.options)
+        left = np.ones(len(texts), bool)
+        for _, place in report.broken:
+            left[int(place.split()[-1]) - 1] = False
+        report.broken |= before
+        return left
+
+    def wrong(self, problem: DataError) -> tuple[int, int, int, str, str, str]:
+        """Return an error of a row, which says its kind and its place among the rows of that, with where it was read.
+
+        How many rows have the same error is known of this partition alone.
+        """
+        assert isinstance(self.builder, FilesBuilder)
+        kind = [part.spec.name for part in self.builder.parts].index(problem.source)
+        found = LINE_NUMBER.search(problem.place)
+        row = int(found.group()) - 1 if found else 0
+        file, start, line = (column[row].as_py() for column in pa.Table.from_batches(self.places[kind]).columns)
+        return file, start, line, problem.message.partition(" (")[0], problem.path, ""
+
+
+class Taking(Protocol):
+    """What takes in batches of records that are read by a schema."""
+
+    @property
+    def reads(self) -> Schema:
+        """Return the schema to read by."""
+
+    @property
+    def report(self) -> ReadReport:
+        """Return the report of what is left out."""
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch."""
+
+
+@dataclass(frozen=True)
+class RowsOfKind:
+    """Takes in the rows of one kind of several files."""
+
+    builder: FilesBuilder
+    kind: int
+
+    @property
+    def reads(self) -> Schema:
+        """Return the schema of rows of the kind."""
+        return self.builder.reads_of[self.kind]
+
+    @property
+    def report(self) -> ReadReport:
+        """Return the report of all kinds."""
+        return self.builder.report
+
+    def add(self, batch: Batch) -> None:
+        """Take in a batch of the kind."""
+        self.builder.add_rows(self.kind, batch)
 
 
 def report_rows(part: PartitionReport, held: Sequence[Counter[str]]) -> Iterator[pa.RecordBatch]:
@@ -362,7 +451,9 @@ def _encode_tables(batches: Batches, schema: Any) -> Iterator[pa.RecordBatch]:
             yield to_block(_finished(builder))
 
 
-def _encode(batches: Batches, form: str, shared: Any, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+def _encode(
+    batches: Batches, form: str, shared: Any, options: ReadOptions, kinds: Mapping[int, int]
+) -> Iterator[pa.RecordBatch]:
     """Yield the records of a partition as rows of BLOCKS."""
     schema, labels = shared.value if isinstance(shared.value, tuple) else (shared.value, None)
 
@@ -370,9 +461,9 @@ def _encode(batches: Batches, form: str, shared: Any, options: ReadOptions) -> I
         return to_block(forest, None if labels is None else labels[forest.label])
 
     if are_rows(schema, form):
-        persons = _rows_of(batches, form, schema, options)
-        if persons.records:
-            whole = _finished(persons)
+        rows = RowsOfPersons(schema, form, options, kinds)
+        if rows.read(batches):
+            whole = _finished(rows.builder)
             yield from (block(whole[start : start + _PERSONS]) for start in range(0, len(whole), _PERSONS))
         return
     for batch in few_at_once(batches) if FORMATS[form].spark == "ranges" else batches:
@@ -415,7 +506,7 @@ def blocks_of_batch(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[byte
         yield int(files[a]), int(starts[a]), texts[a:b]
 
 
-def read_texts(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
+def read_texts(builder: Taking, texts: list[bytes], form: str, options: ReadOptions) -> None:
     """Read lines as if they were a file, or ranges of files."""
     if FORMATS[form].spark == "ranges":
         read_pieces(builder, texts, form, options)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -16,20 +15,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from treeanon.errors import FileError
+from treeanon.errors import FileError, UsageError
+from treeanon.formats import Format
+from treeanon.io.files import is_written_name, written_names
 from treeanon.io.interface import writer_of
 from treeanon.io.output import is_part
 from treeanon.randomness import secret_of, words_of
 from treeanon.schema import Schema
-from treeanon.spark.persons import numbers_of, rows_of
-from treeanon.spark.reading import Dataset, Recipe, are_rows, broadcast_published, classes_of
+from treeanon.schema.model import FileSpec
+from treeanon.schema.persons import parts_of
+from treeanon.spark.persons import FreshNumbers, numbers_of, with_published_labels
+from treeanon.spark.reading import Dataset, Recipe, are_rows, broadcast_published
 from treeanon.spark.records import Batches, batch_of, map_batches
 from treeanon.spark.session import spark_failures, task_partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TEXTS = "place long, text string"
+TEXTS = "kind int, place long, text string"
+"""Texts of records with their places; of several files of one person also the kind."""
 _RECORDS_A_FILE = 250_000
 _TASKS_END = 15.0
 
@@ -41,37 +45,47 @@ def published_texts(dataset: Dataset, recipe: Recipe, form: str, schema: Schema,
     place, so that none is lost or written twice.
     """
     broadcast, shared = recipe.broadcast(dataset), broadcast_published(dataset, recipe, schema)
-    begins = None
+    secret, fresh = secret_of(seed), None
     if are_rows(schema, form):
-        begins = dataset.frame.sparkSession.sparkContext.broadcast(
-            (numbers_of(dataset.frame, dataset.shapes), dataset.records)
-        )
-    work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret_of(seed), begins=begins)
+        kinds = sum(part.container >= 0 for part in parts_of(schema)) if schema.files else 0
+        published = broadcast.after if kinds or recipe.outliers is not None else broadcast.before
+        begins, totals = numbers_of(dataset.frame, published, shared, kinds)
+        fresh = dataset.frame.sparkSession.sparkContext.broadcast(FreshNumbers(begins, totals, secret))
+    work = partial(_texts, broadcast=broadcast, form=form, shared=shared, secret=secret, fresh=fresh)
     return map_batches(dataset.frame, work, TEXTS)
 
 
-def random_places(secret: bytes, number: int, count: int) -> npt.NDArray[np.uint64]:
-    """Return a random place for each record of a block of this task's partition."""
-    return words_of(secret, b"%d %d" % (task_partition(), number), count)
+def random_places(secret: bytes, number: int, count: int, kind: int = 0) -> npt.NDArray[np.uint64]:
+    """Return a random place for each record of a block of this task's partition, or for each row of a kind."""
+    name = b"%d %d" % (task_partition(), number)
+    return words_of(secret, b"%s %d" % (name, kind) if kind else name, count)
 
 
 def shuffled(frame: DataFrame, records: int) -> DataFrame:
     """Return the texts in the order of their places, one partition for each file to write."""
-    return frame.repartition(-(-records // _RECORDS_A_FILE), "place").sortWithinPartitions("place", "text")
+    files = max(-(-records // _RECORDS_A_FILE), 1)
+    return frame.repartition(files, "place").sortWithinPartitions("place", "text")
 
 
 def _texts(
-    batches: Batches, broadcast: Any, form: str, shared: Any, secret: bytes, begins: Any
+    batches: Batches, broadcast: Any, form: str, shared: Any, secret: bytes, fresh: Any
 ) -> Iterator[pa.RecordBatch]:
-    schema, labels = shared.value
-    classes = classes_of(schema)
-    for number, found in enumerate(broadcast.after(batches)):
-        after = replace(found, schema=schema, classes=classes, label=np.searchsorted(labels, found.label))
-        if begins is not None:
-            starts, persons = begins.value
-            after = rows_of(after, starts[task_partition(), number], persons, secret)
-        written = writer_of(form).texts(after, after.schema).records(after)
-        yield batch_of(TEXTS, random_places(secret, number, len(after)).view(np.int64), written)
+    labeled = with_published_labels(shared)
+    for number, after in enumerate(map(labeled, broadcast.after(batches))):
+        for kind, rows in enumerate([after] if fresh is None else fresh.value.rows(after, number)):
+            written = writer_of(form).texts(rows, rows.schema).records(rows)
+            places = random_places(secret, number, len(rows), kind).view(np.int64)
+            yield batch_of(TEXTS, np.full(len(rows), kind), places, written)
+
+
+def save_kinds(texts: DataFrame, specs: Sequence[FileSpec], form: Format, place: str) -> None:
+    """Write the rows of several files of one person, each kind to a folder of its own, by the number of the kind."""
+    counts = {row["kind"]: row["count"] for row in texts.groupBy("kind").count().collect()}
+    for kind, spec in enumerate(specs):
+        # Some patterns of names find one file alone.
+        rows = counts.get(kind, 0) if written_names(spec, form, 2) else 0
+        lines = shuffled(texts.where(f"kind = {kind}"), rows).select("text")
+        lines.write.option("lineSep", "\n").text(f"{place}/{kind}")
 
 
 class Target:
@@ -181,6 +195,29 @@ def _wait_for_tasks(spark: SparkSession) -> None:
         if not sum(one.numRunningTasks() for one in context.statusTracker().getExecutorInfos()):
             return
         time.sleep(0.1)
+
+
+class FilesTarget(Target):
+    """A folder of several files of one person, named so that the schema finds each kind again."""
+
+    def __init__(self, spark: SparkSession, name: str, specs: Sequence[FileSpec], form: Format, *, force: bool) -> None:
+        self.specs, self.form = specs, form
+        if name.lower().endswith(".zip"):
+            raise UsageError(f"{name}: engine spark writes several files to a folder; name a folder")
+        super().__init__(spark, name, form.endings[0], force=force)
+
+    def is_ours(self, names: list[str]) -> bool:
+        """Return whether the folder holds nothing but files of these kinds, as treeanon names them."""
+        return all(any(is_written_name(name, spec, self.form) for spec in self.specs) for name in names)
+
+    def arrange(self) -> None:
+        """Give the files of each kind the names by which the schema finds them, and have no folders."""
+        for kind, spec in enumerate(self.specs):
+            folder = self.path(self.aside, str(kind))
+            names = self.rename_files(folder)
+            for old, new in zip(names, written_names(spec, self.form, len(names)) or [], strict=True):
+                self.system.rename(self.path(folder, old), self.path(self.aside, new))
+            self.system.delete(folder, True)
 
 
 def _is_local(system: Any) -> bool:

@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 
 from treeanon.errors import DataError, FileError, TreeanonError, UsageError
-from treeanon.forest import ForestBuilder
 from treeanon.io.documents.xml_ranges import WHOLE, Range, range_source, ranges_of
 from treeanon.io.interface import ReadOptions, reader_of, writer_of
 from treeanon.io.sources import COMPRESSED, plain_name
@@ -26,6 +25,8 @@ from treeanon.spark.session import spark_failures
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from treeanon.spark.reading import Taking
 
 
 RANGE_BYTES = 4 << 20
@@ -63,14 +64,14 @@ class Piece:
             raise FileError(f"{self.name}: cannot be read: {words or type(problem).__name__}") from None
 
 
-def read_pieces(builder: ForestBuilder, texts: list[bytes], form: str, options: ReadOptions) -> None:
+def read_pieces(builder: Taking, texts: list[bytes], form: str, options: ReadOptions) -> None:
     """Read ranges as documents; errors name the file and the place in it."""
     for text in texts:
         piece: Piece = pickle.loads(text)
         source = range_source(piece.name, piece.open, piece.part)
         own_options = replace(options, collection=not piece.is_one)
         try:
-            for batch in reader_of(form)([source], builder.schema, own_options, builder.report):
+            for batch in reader_of(form)([source], builder.reads, own_options, builder.report):
                 builder.add(batch)
         except DataError as problem:
             place = piece.part.place(problem.place)

@@ -26,7 +26,7 @@ from treeanon.io.columns.arrow import ParquetFile
 from treeanon.io.columns.csv_fast import DelimitedFile
 from treeanon.io.columns.read_table import read_table
 from treeanon.io.columns.texts import coded, shielded
-from treeanon.io.files import Kind, as_lines, lines_of_parquet, opened_rows, rows_of_files, written_name
+from treeanon.io.files import Kind, as_lines, is_written_name, lines_of_parquet, opened_rows, rows_of_files
 from treeanon.io.interface import ReadOptions
 from treeanon.io.persons import as_files, as_rows
 from treeanon.io.reading import input_format, read
@@ -207,8 +207,8 @@ def look_at_files(
         _look_at_ids(kind, found)
         if made is not None:
             _compare(with_facets(kind.rows), made[kind.part.spec.name], found)
-        name = written_name(kind.part.spec, form)
-        found.add("file-names", sum(plain_name(_base(item.name)) != name.lower() for item in kind.items))
+        names = [plain_name(_base(item.name)) for item in kind.items]
+        found.add("file-names", sum(not is_written_name(name, kind.part.spec, form) for name in names))
         _look_at_texts(kind, form, options, found)
 
 
