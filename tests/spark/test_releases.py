@@ -410,7 +410,7 @@ def test_numbers_come_to_the_driver_as_numbers_and_trees_from_what_was_parsed(tm
     rows: list[pa.RecordBatch] = []
     for some in (texts[:1300], texts[1300:2400], texts[2400:]):
         part = batch_of(LINES, [1] * len(some), [0] * len(some), some)
-        rows += reading._scan([part], "ndjson", schema, ReadOptions())
+        rows += reading._scan([part], "ndjson", schema, ReadOptions(), {})
     table = pa.Table.from_batches(rows)
     prices = table.filter(pc.equal(table["held"], schema.layout.class_index("price")))
     # So few that the reader makes texts of them are in the last part.
@@ -437,7 +437,7 @@ def test_a_value_that_is_not_published_is_no_part_of_a_release(tmp_path: Path) -
     def read(texts: list[str]) -> Iterator[pa.RecordBatch]:
         lines = [text.encode() for text in texts]
         part = batch_of(LINES, [1] * len(lines), [0] * len(lines), lines)
-        return reading._encode([part], "ndjson", shared, ReadOptions())
+        return reading._encode([part], "ndjson", shared, ReadOptions(), {})
 
     published = recipe.apply(forest)[0]
     written = writer_of("ndjson").texts(published, schema).records(published)
