@@ -210,8 +210,8 @@ def _leave(code: int) -> None:
 
 
 def _run() -> None:
-    # On virtual machines whose host backs memory late, huge pages, which numpy asks for, took a fifth of a long run;
-    # elsewhere small ones cost little. Numpy reads this when it is imported, and processes that are started have it.
+    # On a virtual machine whose host backs memory late, the huge pages that numpy asks for took a fifth of a long run.
+    # Numpy reads this when it is imported, and so do the processes that are started.
     os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     # Modules and compiled kernels stay: looking through them for garbage took a tenth of a first run.
     gc.set_threshold(50_000, 20, 20)

@@ -89,7 +89,7 @@ def njit(function: F) -> F:
 
 
 FEW = 128
-"""So many rows Python has gone through before a kernel is compiled, or found on disk."""
+"""Tables of so many rows at most are worked on by uncompiled kernels: that takes less time than to compile them."""
 
 
 def for_rows(kernel: F, rows: int) -> F:
